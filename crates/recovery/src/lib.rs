@@ -8,7 +8,8 @@
 //! outstanding packets, for RACK), [`rack`], [`rack_freebsd`] and [`tlp`] (time-based loss
 //! detection), [`hpts_rack`], [`probe_rack`], [`burst_rack`] and [`goodput_rack`] (timers of
 //! FreeBSD's RACK stack and its pauses after bursts), [`reordering`] (the degree of reordering),
-//! [`prr`] (proportional rate reduction), [`undo`] and [`rack_undo`] (spurious recoveries).
+//! [`prr`] (proportional rate reduction), [`undo`] and [`rack_undo`] (spurious recoveries),
+//! [`external`] (loss detectors of a user's own program).
 //!
 //! [`lazy`] allocates state lazily that most connections never need.
 //!
@@ -19,6 +20,7 @@
 pub mod burst_rack;
 pub mod delivery_rate;
 pub mod dsack;
+pub mod external;
 pub mod goodput_rack;
 pub mod holes;
 pub mod hpts_rack;

@@ -256,7 +256,9 @@ fn brake(scenario: &Scenario, (host, peer): (usize, usize)) -> RecoveryLimit {
         _ if !sack => RecoveryLimit::Flight,
         LossDetectionRule::NewReno => RecoveryLimit::Flight,
         LossDetectionRule::Sack(_) => RecoveryLimit::Since,
-        LossDetectionRule::RackTlp(RackTlpRule::Rfc) => RecoveryLimit::Pipe,
+        LossDetectionRule::RackTlp(RackTlpRule::Rfc | RackTlpRule::External(_)) => {
+            RecoveryLimit::Pipe
+        }
         LossDetectionRule::FreeBsdRack(_) => RecoveryLimit::Credit,
     }
 }

@@ -35,7 +35,7 @@ impl TcpEndpoint {
         seq: Offset,
         ack: Offset,
     ) {
-        let fin = if unlikely(self.snd.fin) { Some(self.snd.data_end()) } else { None };
+        let fin = if unlikely(self.snd.buffer.fin) { Some(self.snd.data_end()) } else { None };
         if matches!(self.snd.loss_detector, LossDetector::Sack(_)) {
             self.base_ack(cx, segment, seq, ack);
         } else {
@@ -340,18 +340,18 @@ impl SendSide {
     ) -> (Duration, Duration, bool) {
         match conn.cfg.profile.idle {
             IdleRule::ReceivedOrSent => {
-                let since = self.last_received.min(self.last_sent);
+                let since = self.last.received.min(self.last.sent);
                 let ticks = conn.clock.tick(now) - conn.clock.tick(since);
                 (now.since(since), rto, ticks >= conn.clock.ticks(rto))
             }
             IdleRule::SentTicks => {
-                let ticks = conn.clock.tick(now) - conn.clock.tick(self.last_sent);
+                let ticks = conn.clock.tick(now) - conn.clock.tick(self.last.sent);
                 let span = |ticks: u64| Duration::from_nanos(conn.clock.ticks_as_nanos(ticks));
                 let (idle, rto) = (span(ticks), span(conn.clock.ticks(rto)));
                 (idle, rto, idle > rto)
             }
             IdleRule::Sent => {
-                let idle = now.since(self.last_sent);
+                let idle = now.since(self.last.sent);
                 (idle, rto, idle > rto)
             }
         }

@@ -189,7 +189,7 @@ impl TcpEndpoint {
         if bytes > 0 && self.conn.state == TcpState::Listen && opens {
             self.open();
         }
-        if self.snd.fin || !self.snd.may_write(&self.conn) {
+        if self.snd.buffer.fin || !self.snd.may_write(&self.conn) {
             return 0;
         }
         if self.snd.measures_rates() {
@@ -236,7 +236,7 @@ impl TcpEndpoint {
             return 0;
         }
         let reach = || self.rcv.reassembly.reach(self.rcv.nxt);
-        if let Some(size) = self.rcv.window.on_read((cx.now, self.snd.last_received), bytes, reach)
+        if let Some(size) = self.rcv.window.on_read((cx.now, self.snd.last.received), bytes, reach)
         {
             cold_path();
             cx.emit(|| Event::ReceiveBuffer { size: size as u32 });
@@ -283,7 +283,7 @@ impl TcpEndpoint {
             // The FIN waits for the acknowledgment of the SYN (TF_NEEDFIN of tcp_usrclosed; Linux
             // since 6.9; RFC 9293 section 3.10.4 would not wait if nothing was written).
             TcpState::SynReceived => {
-                self.snd.fin = true;
+                self.snd.buffer.fin = true;
                 return;
             }
             TcpState::Closed | TcpState::Listen | TcpState::SynSent => {
@@ -293,7 +293,7 @@ impl TcpEndpoint {
             }
             _ => return,
         }
-        self.snd.fin = true;
+        self.snd.buffer.fin = true;
         self.snd.call_output();
         // tcp_send_fin: TCP_NAGLE_OFF.
         self.snd.call.nagle_off = true;

@@ -164,7 +164,8 @@ impl TcpEndpoint {
         self.snd.peer.wl1 = self.rcv.nxt;
         self.snd.peer.wl2 = ack;
         self.snd.rexmt.shift = 0;
-        self.conn.state = if self.snd.fin { TcpState::FinWait1 } else { TcpState::Established };
+        self.conn.state =
+            if self.snd.buffer.fin { TcpState::FinWait1 } else { TcpState::Established };
         if self.snd.max > self.snd.una {
             self.snd.arm_retransmit(&self.conn, &mut self.timers, cx.now);
         } else {
@@ -216,7 +217,7 @@ impl TcpEndpoint {
                 end,
                 false,
                 mss,
-                self.snd.last_sent,
+                self.snd.last.sent,
             );
             self.snd.scoreboard.set_push();
             let packets = self.snd.scoreboard.sums().all.packets;

@@ -76,7 +76,7 @@ impl TcpEndpoint {
         // With Fast Open the SYN or what follows the SYN-ACK has data.
         self.snd.nxt = self.snd.nxt.max(Offset(1) + u64::from(data));
         self.snd.max = self.snd.max.max(self.snd.nxt);
-        self.snd.last_sent = cx.now;
+        self.snd.last.sent = cx.now;
         self.snd.rtt.timing = (self.snd.rexmt.shift == 0 && !again).then_some((Offset(0), cx.now));
         self.rcv.adv = self.rcv.nxt + self.rcv.window.syn_window();
         self.rcv.acked = self.rcv.nxt;
@@ -103,7 +103,7 @@ impl TcpEndpoint {
             self.snd.ecn.on_syn(segment.flags);
         }
         self.conn.state = TcpState::SynReceived;
-        self.snd.last_received = cx.now;
+        self.snd.last.received = cx.now;
         self.snd.call_output();
         if self.conn.fast_open_listener().is_some() {
             self.on_fast_open_syn(cx, segment);
@@ -130,7 +130,7 @@ impl TcpEndpoint {
             _ => {}
         }
         self.conn.state = TcpState::SynReceived;
-        self.snd.last_received = cx.now;
+        self.snd.last.received = cx.now;
         self.snd.call_output();
     }
 
@@ -238,8 +238,9 @@ impl TcpEndpoint {
 
     pub(crate) fn establish<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
         let scaling = self.conn.negotiated.snd_scale.is_some() || self.conn.offers_in_crossed_syn();
-        self.conn.state = if self.snd.fin { TcpState::FinWait1 } else { TcpState::Established };
-        self.snd.last_received = cx.now;
+        self.conn.state =
+            if self.snd.buffer.fin { TcpState::FinWait1 } else { TcpState::Established };
+        self.snd.last.received = cx.now;
         self.rcv.policy.on_established(self.conn.clock.tick(cx.now));
         self.timers.stop(Purpose::Retransmit);
         // tcp_init_transfer: after a timeout, answers to repeated SYNs count too.

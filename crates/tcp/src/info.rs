@@ -172,7 +172,7 @@ impl TcpEndpoint {
                 .rcv
                 .policy
                 .last_data()
-                .or_else(|| (self.snd.una == Offset(1)).then_some(self.snd.last_received)),
+                .or_else(|| (self.snd.una == Offset(1)).then_some(self.snd.last.received)),
             syn_data: self.snd.rare.fast_open.syn_data_acked,
             delivery_rate: self.snd.delivery_rate(&self.conn),
             fast_open_failure: self.snd.rare.fast_open.failure,

@@ -123,7 +123,7 @@ impl TcpEndpoint {
                 self.on_handshake_ack(cx, segment);
             }
         }
-        self.snd.last_received = cx.now;
+        self.snd.last.received = cx.now;
         self.snd.rearm_keepalive(&self.conn, &mut self.timers, cx);
         let old = seq + u64::from(segment.payload) <= self.rcv.nxt;
         // tcp_data_queue: marks of old data do not count, only its CWR.
@@ -206,7 +206,7 @@ impl TcpEndpoint {
         let seq = self.rcv.nxt;
         let ahead = segment.ack.0.wrapping_sub(self.snd.una.to_seq(self.conn.cfg.isn).0);
         let ack = self.snd.una + u64::from(ahead);
-        self.snd.last_received = cx.now;
+        self.snd.last.received = cx.now;
         self.rcv.take_timestamp(&self.conn, cx.now, segment, seq, Offset(u64::MAX));
         // Data received while nothing is outstanding carries no news for the sender.
         let idle = segment.payload > 0

@@ -136,7 +136,7 @@ impl TcpEndpoint {
         } else if let Some(plan) = self.snd.plan_retransmission(&self.conn) {
             Ok(plan)
         } else if self.snd.buffer.used() == 0 && !self.conn.fin_wanted() {
-            Err(if self.snd.fin { SendLimit::Done } else { SendLimit::Application })
+            Err(if self.snd.buffer.fin { SendLimit::Done } else { SendLimit::Application })
         } else {
             match self.conn.cfg.profile.burst {
                 BurstRule::FreeBsd { max } => {

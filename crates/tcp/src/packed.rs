@@ -48,7 +48,7 @@ impl TcpEndpoint {
     /// does no timer expire for as long?
     pub fn is_idle(&self, now: Instant, silence: Duration) -> bool {
         let snd = &self.snd;
-        let spoke = snd.last_sent.max(snd.last_received);
+        let spoke = snd.last.sent.max(snd.last.received);
         !self.wants_to_send()
             && self.signals == 0
             && !self.snd.call.wakes_writer

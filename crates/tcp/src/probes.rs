@@ -30,7 +30,7 @@ impl TcpEndpoint {
         if !self.snd.probe.persisting || self.snd.data_end() == self.snd.una {
             return;
         }
-        if self.snd.last_received > self.snd.rare.probed_at {
+        if self.snd.last.received > self.snd.rare.probed_at {
             self.snd.rare.unanswered_probes = 0;
         }
         if self.snd.probes_timed_out(&self.conn, cx.now)
@@ -84,7 +84,7 @@ impl TcpEndpoint {
             return;
         }
         // rack_timeout_keepalive measures the silence, and waits for `keepidle` after a probe, too.
-        let silence = cx.now.since(self.snd.last_received);
+        let silence = cx.now.since(self.snd.last.received);
         let most = keepalive.interval.saturating_mul(u64::from(keepalive.count));
         let hopeless = match self.snd.is_rack() {
             true => silence.saturating_sub(keepalive.idle) >= most,
@@ -189,14 +189,14 @@ impl SendSide {
     /// (tcp_rtx_probe0_timed_out of Linux)?
     pub(crate) fn head_unanswered(&self, conn: &Connection, now: Instant) -> bool {
         let ProbeRule::Empty { max } = conn.cfg.profile.probe else { return false };
-        now.since(self.last_received) > max.saturating_mul(2)
+        now.since(self.last.received) > max.saturating_mul(2)
     }
 
     /// Is the limit of unanswered window probes reached (tcp_timer_persist of FreeBSD,
     /// tcp_probe_timer of Linux)? A peer that answers is probed for ever (RFC 1122 section
     /// 4.2.2.17), but by FreeBSD for only a minute once the application has closed.
     pub(crate) fn probe_limit_reached(&self, conn: &Connection, now: Instant) -> bool {
-        let silence = now.since(self.last_received);
+        let silence = now.since(self.last.received);
         let probes = match self.loss_detector {
             LossDetector::Sack(_) | LossDetector::FreeBsdRack(_) => self.rexmt.shift,
             _ => self.rare.probes,
@@ -205,7 +205,7 @@ impl SendSide {
             (ProbeRule::Empty { .. }, _) => self.rare.unanswered_probes >= self.retries(conn),
             (ProbeRule::Byte { max, .. }, Some(timeouts)) => {
                 (probes >= self.retries(conn) && silence >= timeouts.min(MAX_PERSIST_IDLE))
-                    || (self.fin && silence >= max)
+                    || (self.buffer.fin && silence >= max)
             }
             // RFC 9293 section 3.8.6.1 sets no limit.
             (ProbeRule::Byte { .. }, None) => false,

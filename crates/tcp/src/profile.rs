@@ -19,6 +19,7 @@ use cc::{AnyController, Bbr, FreeBsdCubic, LinuxCubic, LinuxReno, NewReno, RfcCu
 use packet::SynLayout;
 use recovery::RtoBounds;
 use recovery::burst_rack::BurstLimit;
+use recovery::external::ExternalDetection;
 use recovery::holes::HolesParams;
 use recovery::probe_rack::RackPto;
 use recovery::prr::freebsd::PrrRule;
@@ -354,6 +355,8 @@ pub enum RackTlpRule {
     Rfc,
     /// Linux: its PRR, and undo of spurious recoveries by timestamps and D-SACK.
     Linux,
+    /// As the RFC, with a user's own detector in place of RACK.
+    External(ExternalDetection),
 }
 
 /// Parameters in which versions of FreeBSD's RACK stack differ.

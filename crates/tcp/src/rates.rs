@@ -74,7 +74,7 @@ impl SendSide {
     /// When data was last sent, or may be sent next if the flow is paced (`tcp_wstamp_ns`).
     pub(crate) fn last_departure(&self) -> Instant {
         let paced = self.rates.as_ref().filter(|rates| rates.controls);
-        paced.map_or(self.last_sent, |rates| rates.next_departure)
+        paced.map_or(self.last.sent, |rates| rates.next_departure)
     }
 
     /// `sk_pacing_rate` in bytes per second; 0 while unknown.

@@ -29,7 +29,7 @@ impl TcpEndpoint {
     #[cold]
     pub(crate) fn send_compressed_ack<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
         self.respond(cx);
-        let val = self.conn.clock.timestamp(self.snd.last_received.max(self.snd.last_sent));
+        let val = self.conn.clock.timestamp(self.snd.last.received.max(self.snd.last.sent));
         if let Some(ack) = self.outbox.as_mut().and_then(|outbox| outbox.back_mut()) {
             ack.timestamps = ack.timestamps.map(|stamps| Timestamps { val, ..stamps });
         }

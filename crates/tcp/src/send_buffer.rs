@@ -33,6 +33,8 @@ pub(crate) struct SendBuffer {
     size: u64,
     /// Payload bytes held.
     used: u64,
+    /// The application has closed: a FIN follows the last byte.
+    pub(crate) fin: bool,
     /// Sizes of the packets, by which Linux counts memory.
     packets: PacketSizes,
     /// FreeBSD: the mbufs that hold the bytes.
@@ -79,6 +81,7 @@ impl SendBuffer {
             profile: profile.clone(),
             size,
             used: 0,
+            fin: false,
             packets,
             mbufs,
             wanted: 0,

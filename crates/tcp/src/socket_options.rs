@@ -77,7 +77,7 @@ impl TcpEndpoint {
     pub fn change_keepalive(&mut self, now: Instant, wanted: Keepalive, idle: bool) {
         self.conn.cfg.keepalive = Some(Box::new(wanted));
         if idle && self.conn.state == TcpState::Established {
-            let at = self.conn.clock.deadline(self.snd.last_received, wanted.idle);
+            let at = self.conn.clock.deadline(self.snd.last.received, wanted.idle);
             self.timers.set(record::Purpose::Keepalive, at.max(now));
         }
     }

@@ -32,8 +32,6 @@ pub(crate) struct SendSide {
     pub(crate) max: Offset,
     pub(crate) peer: PeerWindow,
     pub(crate) buffer: SendBuffer,
-    /// The application has closed: a FIN follows the last byte.
-    pub(crate) fin: bool,
     /// Congestion control.
     pub(crate) cc: AnyController,
     pub(crate) ecn: EcnSender,
@@ -46,9 +44,7 @@ pub(crate) struct SendSide {
     pub(crate) probe: WindowProbe,
     pub(crate) rare: LazyBox<RareState>,
     pub(crate) rtt: RoundTrips,
-    /// When data, a SYN or a FIN was last sent, and when a segment was last received.
-    pub(crate) last_sent: Instant,
-    pub(crate) last_received: Instant,
+    pub(crate) last: LastSegments,
     pub(crate) usage: WindowUsage,
     /// Linux: the inputs of `sk_pacing_rate`.
     pub(crate) pacing: Pacing,
@@ -56,8 +52,6 @@ pub(crate) struct SendSide {
     pub(crate) rates: Option<Box<RateState>>,
     pub(crate) call: OutputCall,
     pub(crate) nagle: Nagle,
-    /// Linux: the device is done with all packets before this.
-    pub(crate) device_done: Offset,
 }
 
 /// The window that the peer has advertised.
@@ -115,6 +109,15 @@ pub(crate) struct RoundTrips {
     pub(crate) samples: u32,
 }
 
+/// Times of the last segments.
+#[derive(Debug, Clone, serde::Deserialize, serde::Serialize)]
+pub(crate) struct LastSegments {
+    /// When data, a SYN or a FIN was sent.
+    pub(crate) sent: Instant,
+    /// When a segment was received.
+    pub(crate) received: Instant,
+}
+
 /// Linux: is the window used up?
 #[derive(Debug, Clone, serde::Deserialize, serde::Serialize)]
 pub(crate) struct WindowUsage {
@@ -148,6 +151,8 @@ pub(crate) struct OutputCall {
     pub(crate) write: Option<WriteCall>,
     /// Linux: the call is that of a close.
     pub(crate) nagle_off: bool,
+    /// Linux: the device is done with all packets before this.
+    pub(crate) device_done: Offset,
 }
 
 /// Segments that wait to become full.
@@ -301,7 +306,6 @@ impl SendSide {
                 opened_while_idle: false,
             },
             buffer: SendBuffer::new(profile),
-            fin: false,
             cc: profile.build(cfg.algorithm, &cfg.draws),
             ecn: EcnSender::new(profile.ecn),
             totals: TcpTotals::default(),
@@ -320,8 +324,7 @@ impl SendSide {
             probe: WindowProbe { persisting: false, segment: None },
             rare: LazyBox::default(),
             rtt: RoundTrips { estimator, timing: None, sample: None, samples: 0 },
-            last_sent: Instant::ZERO,
-            last_received: Instant::ZERO,
+            last: LastSegments { sent: Instant::ZERO, received: Instant::ZERO },
             usage: WindowUsage { limited: false, max_packets_out: 0, end: Offset(0) },
             pacing: Pacing::default(),
             rates: None,
@@ -336,9 +339,9 @@ impl SendSide {
                 batch: PacketBatch::NONE,
                 write: None,
                 nagle_off: false,
+                device_done: Offset(0),
             },
             nagle: Nagle { corked: false, uncorks: false, minshall_end: Offset(0) },
-            device_done: Offset(0),
         }
     }
 }

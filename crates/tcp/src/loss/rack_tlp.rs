@@ -382,8 +382,8 @@ impl SendSide {
         let Some(loss) = self.loss_detector.rack_tlp() else { return };
         let delivered = match loss.detector {
             RackDetector::Linux(_) => account.acked.with_sacked(&account.reported),
-            RackDetector::Rfc(_) if by_ack => account.acked,
-            RackDetector::Rfc(_) => account.reported,
+            RackDetector::Rfc(_) | RackDetector::External(_) if by_ack => account.acked,
+            RackDetector::Rfc(_) | RackDetector::External(_) => account.reported,
         };
         if delivered.packets == 0 {
             return;

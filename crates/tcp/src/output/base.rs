@@ -34,6 +34,15 @@ struct BasePlan {
     more: bool,
 }
 
+/// A segment that could be sent.
+#[derive(Debug, Clone, Copy)]
+struct BaseOffer {
+    plan: BasePlan,
+    /// Its data need not wait for more.
+    is_worth_sending: bool,
+    fin_unsent: bool,
+}
+
 impl TcpEndpoint {
     /// One pass of tcp_output.
     pub(super) fn base_pass<R: Recorder>(
@@ -80,70 +89,22 @@ impl TcpEndpoint {
         cx: &mut Cx<'_, R>,
         burst_max: u64,
     ) -> Result<BasePlan, SendLimit> {
-        let enlarged = self.snd.skip_sacked(&self.conn);
-        let snd = &self.snd;
-        let (una, nxt, max) = (snd.una, snd.nxt, snd.max);
-        let (mss, avail, wnd, cwnd) =
-            (self.conn.mss(), snd.buffer.used(), snd.peer.wnd, self.snd.cwnd());
-        let mut sendwin = wnd.min(cwnd + enlarged);
-        let recovering = self.snd.in_fast_recovery();
-        let (scans, retransmission) = match &snd.loss_detector {
-            LossDetector::Sack(loss) if self.conn.negotiated.sack => {
-                let scans = recovering || (loss.rule().holes_after_timeout && nxt < max);
-                (scans, if scans { loss.sack_bytes_rexmit() } else { 0 })
-            }
-            _ => (false, 0),
-        };
-        let hole = if scans { self.snd.next_hole() } else { None };
-        let forced = self.snd.forces_data();
-        let probes = forced && sendwin == 0;
-        if probes {
-            sendwin = 1;
-        } else if forced {
-            self.snd.end_persist(&mut self.timers);
-        }
-        let (at, mut len) = match hole {
-            Some(hole) => hole,
-            None => (nxt, self.snd.room_for_new(sendwin, retransmission)),
-        };
-        let off = at.since(una).get();
-        if len == 0 && sendwin == 0 && off < avail {
-            self.snd.shut_window(&self.conn, &mut self.timers, cx);
-        }
-        let unsent = avail.saturating_sub(self.snd.nxt.since(una).get());
-        if let Some(size) = self.snd.buffer.autoscale(wnd, sendwin, unsent) {
-            cx.emit(|| Event::SendBuffer { size: size as u32 });
-        }
-        let fin_unsent = max <= self.snd.data_end() || nxt == una;
-        // A probe that carries the last byte omits the FIN.
-        let mut fin = self.conn.fin_wanted() && off + len >= avail && !(probes && off < avail);
-        let sends = (len > 0
-            && (forced || self.snd.is_worth_sending(&self.conn, len, off, hole.is_some())))
+        let offer = self.snd.offer_base(&self.conn, &mut self.timers, cx);
+        let sends = offer.is_worth_sending
             || self.rcv.window_update_due(&self.conn, &self.timers)
             || self.rcv.ack_now
-            || (fin && fin_unsent);
+            || (offer.plan.fin && offer.fin_unsent);
         if !sends {
+            let BasePlan { at, len, .. } = offer.plan;
+            let off = at.since(self.snd.una).get();
             return Err(self.snd.base_idle_reason(&self.conn, &mut self.timers, cx, len, off));
         }
-        let mut more = hole.is_some();
-        if len > mss {
-            fin = false;
-            let tso = self.conn.cfg.tso && hole.is_none() && !self.rcv.has_blocks(&self.conn);
-            let most = if tso { self.snd.tso_len(&self.conn, len, off, burst_max) } else { mss };
-            more |= most < len || !tso;
-            // What the device does not take waits for the next call (tcp_m_copym cuts `len` only).
-            len = if tso { self.snd.buffer.one_packet(off, most) } else { most };
+        if offer.plan.len <= self.conn.mss() {
+            return Ok(self.snd.pushes_base(offer.plan));
         }
-        let push = len > 0 && off + len == avail;
-        Ok(BasePlan {
-            at,
-            len,
-            fin,
-            hole: hole.is_some(),
-            probes: forced && self.snd.probe.persisting,
-            push,
-            more,
-        })
+        let tso = self.conn.cfg.tso && !offer.plan.hole && !self.rcv.has_blocks(&self.conn);
+        let plan = self.snd.cut_base(&self.conn, offer.plan, tso.then_some(burst_max));
+        Ok(self.snd.pushes_base(plan))
     }
 
     /// Builds a segment with data or a FIN and records its transmission.
@@ -197,6 +158,83 @@ impl TcpEndpoint {
 }
 
 impl SendSide {
+    /// What could be sent: from a hole, or what the windows allow from `snd_nxt` on, and a FIN.
+    fn offer_base<R: Recorder>(
+        &mut self,
+        conn: &Connection,
+        timers: &mut Timers,
+        cx: &mut Cx<'_, R>,
+    ) -> BaseOffer {
+        let enlarged = self.skip_sacked(conn);
+        let (una, nxt, max) = (self.una, self.nxt, self.max);
+        let (avail, wnd, cwnd) = (self.buffer.used(), self.peer.wnd, self.cwnd());
+        let mut sendwin = wnd.min(cwnd + enlarged);
+        let recovering = self.in_fast_recovery();
+        let (scans, retransmission) = match &self.loss_detector {
+            LossDetector::Sack(loss) if conn.negotiated.sack => {
+                let scans = recovering || (loss.rule().holes_after_timeout && nxt < max);
+                (scans, if scans { loss.sack_bytes_rexmit() } else { 0 })
+            }
+            _ => (false, 0),
+        };
+        let hole = if scans { self.next_hole() } else { None };
+        let forced = self.forces_data();
+        let probes = forced && sendwin == 0;
+        if probes {
+            sendwin = 1;
+        } else if forced {
+            self.end_persist(timers);
+        }
+        let (at, len) = match hole {
+            Some(hole) => hole,
+            None => (nxt, self.room_for_new(sendwin, retransmission)),
+        };
+        let off = at.since(una).get();
+        if len == 0 && sendwin == 0 && off < avail {
+            self.shut_window(conn, timers, cx);
+        }
+        let unsent = avail.saturating_sub(self.nxt.since(una).get());
+        if let Some(size) = self.buffer.autoscale(wnd, sendwin, unsent) {
+            cx.emit(|| Event::SendBuffer { size: size as u32 });
+        }
+        let hole = hole.is_some();
+        BaseOffer {
+            is_worth_sending: len > 0 && (forced || self.is_worth_sending(conn, len, off, hole)),
+            fin_unsent: max <= self.data_end() || nxt == una,
+            plan: BasePlan {
+                at,
+                len,
+                // A probe that carries the last byte omits the FIN.
+                fin: conn.fin_wanted() && off + len >= avail && !(probes && off < avail),
+                hole,
+                probes: forced && self.probe.persisting,
+                push: false,
+                more: hole,
+            },
+        }
+    }
+
+    /// Cuts more than a segment to a burst for the segmentation offload below `burst_max`, or to a segment.
+    fn cut_base(&mut self, conn: &Connection, plan: BasePlan, burst_max: Option<u64>) -> BasePlan {
+        let off = plan.at.since(self.una).get();
+        let (most, len) = match burst_max {
+            Some(burst_max) => {
+                let most = self.tso_len(conn, plan.len, off, burst_max);
+                (most, self.buffer.one_packet(off, most))
+            }
+            None => (conn.mss(), conn.mss()),
+        };
+        // What the device does not take waits for the next call (tcp_m_copym cuts `len` only).
+        let more = plan.more || most < plan.len || burst_max.is_none();
+        BasePlan { len, fin: false, more, ..plan }
+    }
+
+    /// Sets PSH at the end of the send buffer.
+    fn pushes_base(&self, plan: BasePlan) -> BasePlan {
+        let end = plan.at.since(self.una).get() + plan.len;
+        BasePlan { push: plan.len > 0 && end == self.buffer.used(), ..plan }
+    }
+
     /// Ends a call that has sent a segment.
     fn end_call<R: Recorder>(&mut self, conn: &Connection, cx: &mut Cx<'_, R>) {
         let why = self.base_waiting_reason();
@@ -318,7 +356,7 @@ impl SendSide {
         self.note_retransmit_time(conn, now);
         if end > self.max {
             self.max = end;
-            self.last_sent = now;
+            self.last.sent = now;
             if self.rtt.timing.is_none() {
                 self.rtt.timing = Some((at, now));
             }

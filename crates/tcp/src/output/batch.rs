@@ -36,7 +36,7 @@ impl TcpEndpoint {
         let packets = self.snd.call.batch.packets();
         self.snd.call.batch = PacketBatch::new(0, self.snd.call.batch.fills_window());
         self.snd.totals.data_packets += packets;
-        self.snd.last_sent = now;
+        self.snd.last.sent = now;
         packets
     }
 

@@ -235,7 +235,7 @@ impl SendSide {
         }
         self.max = self.max.max(end);
         self.nxt = self.nxt.max(self.una).min(self.max);
-        self.last_sent = cx.now;
+        self.last.sent = cx.now;
         if self.measures_rates() {
             self.rates_sent(cx.now, plan.at, end, repeated);
         }
@@ -260,7 +260,7 @@ impl SendSide {
     pub(super) fn note_full(&mut self, conn: &Connection, now: Instant) {
         self.totals.data_packets += 1;
         self.move_full(conn, now, self.max);
-        self.last_sent = now;
+        self.last.sent = now;
     }
 
     /// Records the transmission of a full packet at `at` and advances the sequence variables.
@@ -290,7 +290,7 @@ impl SendSide {
     /// Prepares for data sent while nothing is in flight.
     #[cold]
     fn begin_flight<R: Recorder>(&mut self, conn: &Connection, cx: &mut Cx<'_, R>) {
-        let last = conn.clock.tick(self.last_sent);
+        let last = conn.clock.tick(self.last.sent);
         self.cc.on_tx_start(conn.clock.tick(cx.now), last);
         self.restart_rates(conn, cx);
     }

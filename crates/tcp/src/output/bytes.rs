@@ -109,7 +109,7 @@ impl SendSide {
     /// The limit that holds back the next byte.
     pub(crate) fn waiting_reason(&self, unsent: u64, cwnd: u64) -> SendLimit {
         if unsent == 0 {
-            if self.fin { SendLimit::Done } else { SendLimit::Application }
+            if self.buffer.fin { SendLimit::Done } else { SendLimit::Application }
         } else if cwnd <= self.peer.wnd {
             SendLimit::CongestionWindow
         } else {

@@ -54,7 +54,8 @@ impl TcpEndpoint {
                 > self.snd.send_window(&self.conn);
             self.snd.validate_window(full);
         }
-        let why = if unlikely(self.snd.fin) { SendLimit::Done } else { SendLimit::Application };
+        let why =
+            if unlikely(self.snd.buffer.fin) { SendLimit::Done } else { SendLimit::Application };
         self.snd.end_pass(&self.conn, cx, why);
         if self.rcv.ack_now || self.rcv.window_update_due(&self.conn, &self.timers) {
             self.build_ack(cx, slot);

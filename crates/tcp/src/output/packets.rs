@@ -114,7 +114,7 @@ impl SendSide {
             });
         }
         let outcome = if unsent == 0 {
-            Err(if self.fin { SendLimit::Done } else { SendLimit::Application })
+            Err(if self.buffer.fin { SendLimit::Done } else { SendLimit::Application })
         } else if quota == 0 {
             Err(SendLimit::CongestionWindow)
         } else {
@@ -293,14 +293,14 @@ impl SendSide {
             return false;
         }
         self.buffer.cut_head(self.nxt + len, self.data_end());
-        self.device_done = self.max;
+        self.call.device_done = self.max;
         timers.set(Purpose::Pacing, now);
         true
     }
 
     /// What the device holds: the packets sent at this instant, unless it is done with them.
     pub(crate) fn device_limits(&self, now: Instant) -> DeviceLimits {
-        let done = self.device_done;
+        let done = self.call.device_done;
         let held = |sent: &&SentSegment| sent.sent_at() >= now && sent.start() >= done;
         let mut begin = self.max;
         for sent in self.scoreboard.iter().rev().take_while(held) {
@@ -383,7 +383,7 @@ impl SendSide {
     /// TCP_NAGLE_PUSH (tcp_nagle_test, but not tcp_mss_split_point).
     fn partial_may_go(&self, conn: &Connection, alone: bool) -> bool {
         let more = self.call.write.is_some_and(|call| call.more);
-        if self.call.nagle_off || (alone && (self.fin || (self.nagle.uncorks && !more))) {
+        if self.call.nagle_off || (alone && (self.buffer.fin || (self.nagle.uncorks && !more))) {
             return true;
         }
         if more || self.nagle.corked {

@@ -286,7 +286,7 @@ fn idle_time_counts_in_ticks() {
     // tcp_output: `ticks - t_sndtime >= t_rxtcur`. There are 229.2 ms between tick 6 and tick 236.
     let mut pair = in_flight("freebsd-main", true);
     let at = |us| Instant::ZERO + Duration::from_micros(us);
-    (pair.client.snd.last_received, pair.client.snd.last_sent) = (at(6_900), at(6_900));
+    (pair.client.snd.last.received, pair.client.snd.last.sent) = (at(6_900), at(6_900));
     let is_long =
         |us| pair.client.snd.idle_for(&pair.client.conn, at(us), Duration::from_millis(230)).2;
     assert!(is_long(236_100));

@@ -77,7 +77,7 @@ fn an_idle_connection_takes_few_bytes() {
 #[test]
 fn an_endpoint_with_work_to_do_is_not_idle() {
     let pair = idle("linux-6.18", 1_000);
-    let silent = pair.client.snd.last_received;
+    let silent = pair.client.snd.last.received;
     assert!(!pair.client.is_idle(silent + Duration::from_millis(999), SECOND));
     assert!(pair.client.is_idle(silent + SECOND, SECOND));
     // Unread data, then a pending output call, then data in flight.

@@ -103,7 +103,7 @@ impl SendSide {
         repeated: bool,
         retransmission: &RetransmitResult,
     ) {
-        let now = self.last_sent;
+        let now = self.last.sent;
         let (una, mss, window) = (self.una, conn.mss(), conn.initial_window());
         let in_recovery = self.in_fast_recovery();
         let len = end - at;

@@ -188,7 +188,7 @@ impl SendSide {
             let kind = SentKind::Control;
             return Ok((SegmentPlan { at, len: 0, fin: true, push: false, kind, more: false }, 0));
         }
-        Err(if self.fin { SendLimit::Done } else { SendLimit::Application })
+        Err(if self.buffer.fin { SendLimit::Done } else { SendLimit::Application })
     }
 }
 

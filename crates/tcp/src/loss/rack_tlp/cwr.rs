@@ -55,7 +55,7 @@ impl RackTlpState {
                 rack.on_undo();
                 self.episode.proven
             }
-            RackDetector::Rfc(_) => false,
+            RackDetector::Rfc(_) | RackDetector::External(_) => false,
         }
     }
 }

@@ -103,7 +103,7 @@ impl RackTlpState {
         let mut valid = [(Offset(0), Offset(0)); 4];
         let blocks = match judge {
             RackDetector::Linux(_) => blocks_beyond(received, una, &mut valid),
-            RackDetector::Rfc(_) => received.blocks(),
+            RackDetector::Rfc(_) | RackDetector::External(_) => received.blocks(),
         };
         let ordered = match blocks {
             blocks @ ([_, _] | [_, _, _] | [_, _, _, _]) => {
@@ -257,6 +257,7 @@ impl RackTlpState {
         }
         let Some(first) = map.first() else { return false };
         sums.retransmission.packets > 0
+            || matches!(self.detector, RackDetector::External(_))
             || self.detector.newest() > Some((first.sent_at(), first.end()))
     }
 

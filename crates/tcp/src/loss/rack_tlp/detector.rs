@@ -1,5 +1,8 @@
 //! The loss detectors of the systems, from deliveries and their times.
 
+use core::hint::cold_path;
+
+use recovery::external::ExternalDetector;
 use recovery::prr::linux::PrrLinux;
 use recovery::prr::rfc9937::{FlightAtRecovery, Prr9937};
 use recovery::rack::{DeliveredSegment, Rack, RackInput, RackLosses};
@@ -16,6 +19,10 @@ pub(super) enum RackDetector {
     Rfc(Rack),
     /// Linux.
     Linux(Rack),
+    /// A user's own detector in place of RACK, whose state cannot be serialized; everything else as in
+    /// the RFC.
+    #[serde(skip)]
+    External(ExternalDetector),
 }
 
 /// Time of a delivery and the minimum round trip.
@@ -30,6 +37,7 @@ impl RackDetector {
         match rule {
             RackTlpRule::Rfc => Self::Rfc(Rack::new()),
             RackTlpRule::Linux => Self::Linux(Rack::linux()),
+            RackTlpRule::External(detection) => Self::External(detection.make()),
         }
     }
 
@@ -47,7 +55,7 @@ impl RackDetector {
     ) {
         // tcp_sacktag_one: with reordering an older timestamp is echoed in any case, and
         // tcp_rack_advance checks the round trip only.
-        let echo_older = echo_older && matches!(self, Self::Rfc(_));
+        let echo_older = echo_older && !matches!(self, Self::Linux(_));
         self.on_delivered(sent_segment, echo_older, at);
     }
 
@@ -57,8 +65,15 @@ impl RackDetector {
         echo_older: bool,
         at: &DeliveryContext,
     ) -> bool {
-        let (Self::Rfc(rack) | Self::Linux(rack)) = self;
-        rack.on_delivered(&DeliveredSegment::of(sent_segment, echo_older), at.now, at.min_rtt)
+        let segment = DeliveredSegment::of(sent_segment, echo_older);
+        match self {
+            Self::Rfc(rack) | Self::Linux(rack) => rack.on_delivered(&segment, at.now, at.min_rtt),
+            Self::External(own) => {
+                cold_path();
+                own.0.on_delivered(&segment, at.now, at.min_rtt);
+                false
+            }
+        }
     }
 
     /// Processes an acknowledged packet, passed in its state before the acknowledgment
@@ -89,8 +104,10 @@ impl RackDetector {
 
     /// RFC 8985: processes a D-SACK.
     pub(super) fn on_duplicate(&mut self, una: Offset, max: Offset) {
-        if let Self::Rfc(rack) = self {
-            rack.on_duplicate(una, max);
+        match self {
+            Self::Rfc(rack) => rack.on_duplicate(una, max),
+            Self::External(own) => own.0.on_duplicate(una, max),
+            Self::Linux(_) => {}
         }
     }
 
@@ -115,6 +132,7 @@ impl RackDetector {
         match self {
             Self::Rfc(rack) => rack.on_recovered(),
             Self::Linux(rack) => rack.on_linux_recovered(),
+            Self::External(own) => own.0.on_recovered(),
         }
     }
 
@@ -122,6 +140,7 @@ impl RackDetector {
     pub(super) const fn newest(&self) -> Option<(Instant, Offset)> {
         match self {
             Self::Rfc(rack) | Self::Linux(rack) => rack.newest(),
+            Self::External(_) => None,
         }
     }
 
@@ -129,6 +148,7 @@ impl RackDetector {
     pub(super) fn detect(&mut self, map: &mut SendMap, standing: &RackInput) -> RackLosses {
         match self {
             Self::Rfc(rack) | Self::Linux(rack) => rack.detect_loss(map, standing),
+            Self::External(own) => own.0.detect(map, standing),
         }
     }
 
@@ -138,13 +158,14 @@ impl RackDetector {
             Self::Rfc(rack) | Self::Linux(rack) => {
                 rack.on_timeout(map, standing);
             }
+            Self::External(own) => own.0.on_timeout(map, standing),
         }
     }
 
     /// The initial PRR state of a recovery with this flight and window.
     pub(super) fn new_prr(&self, flight: &SendMapCounters, window: u64, mss: u64) -> PrrState {
         match self {
-            Self::Rfc(_) => PrrState::Rfc(Prr9937::begin(&FlightAtRecovery {
+            Self::Rfc(_) | Self::External(_) => PrrState::Rfc(Prr9937::begin(&FlightAtRecovery {
                 outstanding: flight.all.bytes,
                 sacked: flight.sacked.bytes,
                 newly_sacked: 0,

@@ -30,7 +30,9 @@ impl SendSide {
     ) -> bool {
         let LossDetector::RackTlp(loss) = &mut self.loss_detector else { return false };
         let calm_here = loss.allows_fast_path();
-        let (RackDetector::Rfc(rack) | RackDetector::Linux(rack)) = &mut loss.detector;
+        let (RackDetector::Rfc(rack) | RackDetector::Linux(rack)) = &mut loss.detector else {
+            return false;
+        };
         let calm = calm_here
             && !rack.dsack_pending()
             && ack > self.una

@@ -159,7 +159,7 @@ impl RackTlpState {
     fn enter_recovery(&mut self, map: &SendMap, input: &LossInput) -> bool {
         let (enters, leaves_timeout) = match self.detector {
             RackDetector::Linux(_) => (map.any_lost(), input.leaves_timeout && input.packets > 0),
-            RackDetector::Rfc(_) => (input.packets > 0, false),
+            RackDetector::Rfc(_) | RackDetector::External(_) => (input.packets > 0, false),
         };
         let repairing = self.episode.timeout_until.is_some();
         if !enters || (input.in_recovery && !input.in_cwr) || (repairing && !leaves_timeout) {

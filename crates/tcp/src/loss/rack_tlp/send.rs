@@ -137,7 +137,7 @@ impl SendSide {
         // in flight.
         let counts = sums.sacked.packets > 0
             || sums.lost.packets > 0
-            || (matches!(loss.detector, super::RackDetector::Rfc(_)) && self.cc.in_recovery());
+            || (!matches!(loss.detector, super::RackDetector::Linux(_)) && self.cc.in_recovery());
         counts.then(|| window.saturating_sub(Bytes(sums.pipe())).get())
     }
 
@@ -207,7 +207,7 @@ impl SendSide {
         packets: u64,
         repeated: bool,
     ) {
-        let stamp = repeated.then_some(self.last_sent).map(|at| conn.clock.timestamp(at));
+        let stamp = repeated.then_some(self.last.sent).map(|at| conn.clock.timestamp(at));
         let in_recovery = self.cc.in_recovery() || self.holds_recovery();
         let Some(loss) = self.loss_detector.rack_tlp() else { return };
         if let Some(stamp) = stamp {

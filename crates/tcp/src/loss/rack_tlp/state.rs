@@ -68,7 +68,9 @@ impl RackTlpState {
     pub(crate) fn new(rule: RackTlpRule, reno: bool) -> Self {
         let pto = match rule {
             // RFC 8985 section 7.2: the peer may delay an ACK by 200 ms, if the delay is unknown.
-            RackTlpRule::Rfc => PtoRule::Rfc { max_ack_delay: Duration::from_millis(200) },
+            RackTlpRule::Rfc | RackTlpRule::External(_) => {
+                PtoRule::Rfc { max_ack_delay: Duration::from_millis(200) }
+            }
             RackTlpRule::Linux => PtoRule::Linux,
         };
         Self {

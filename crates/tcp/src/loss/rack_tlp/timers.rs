@@ -266,7 +266,7 @@ impl SendSide {
                 timers.stop(Purpose::Reorder);
                 timers.set_ticks(Purpose::LossProbe, &conn.clock, now, pto + delay);
             }
-            RackDetector::Rfc(_) => {
+            RackDetector::Rfc(_) | RackDetector::External(_) => {
                 let at = now + pto.max(Duration::from_micros(1));
                 timers.set(Purpose::LossProbe, at);
             }
