@@ -1,28 +1,23 @@
 //! Processing of acknowledgments at the sender (RFC 9293 3.10.7.4, RFC 5681, RFC 6582; the ACK part
-//! of tcp_do_segment of FreeBSD and tcp_ack of Linux), and of the sender's timers.
+//! of tcp_do_segment of FreeBSD and tcp_ack of Linux).
 
 mod without_sack;
 
 use core::hint::cold_path;
 
 use cc::{
-    AckSample, CongestionEvent, CongestionSignal as Sign, Controller, RateController, RecoveryEnd,
-    SmoothedRtt, WindowChange, WindowController,
+    CongestionEvent, CongestionSignal as Sign, Controller, RateController, RecoveryEnd,
+    WindowChange,
 };
 use machine::Cx;
 use packet::{Options, Segment};
 use record::{Cause, Event, Purpose, Recorder, Shortcuts};
-use recovery::sendmap::DeliveredRun;
-use recovery::{RttEstimator, RttInput, RttMeasurement};
-use units::ratio::scaled;
 use units::{Bytes, Duration, Instant, Offset, unlikely};
 
 use crate::connection::Connection;
-use crate::endpoint::{TcpEndpoint, TcpState};
+use crate::endpoint::TcpEndpoint;
 use crate::loss::LossDetector;
-use crate::output::call::PacketBatch;
 use crate::profile::{IdleRule, WindowUpdate};
-use crate::sent::DeliveredPackets;
 use crate::state::SendSide;
 use crate::timers::Timers;
 
@@ -51,114 +46,6 @@ impl TcpEndpoint {
             cold_path();
             self.on_fin_acked(cx);
         }
-    }
-
-    /// Handles the expiry of a timer.
-    pub(crate) fn on_timer<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, purpose: Purpose) {
-        self.snd.call.batch = PacketBatch::NONE;
-        if self.snd.on_wheel(purpose) {
-            return;
-        }
-        cx.emit(|| Event::Timer(purpose));
-        match purpose {
-            Purpose::DelayedAck => {
-                if self.rcv.compressed.waiting > 0 {
-                    self.send_compressed_ack(cx);
-                } else {
-                    self.rcv.policy.on_timer(self.conn.clock.ticks(self.snd.rtt.estimator.rto()));
-                    self.ack_at_once();
-                }
-            }
-            Purpose::Retransmit => self.on_retransmit_timer(cx),
-            Purpose::Reorder => self.snd.on_reorder_timer(&self.conn, &mut self.timers, cx),
-            Purpose::LossProbe => self.snd.on_probe_timer(&self.conn, &mut self.timers, cx),
-            Purpose::Persist => self.on_window_timer(cx),
-            Purpose::Keepalive => self.on_keepalive_timer(cx),
-            Purpose::TimeWait => self.conn.state = TcpState::Closed,
-            Purpose::Pacing => {
-                self.snd.release_retransmissions();
-                self.snd.call_output();
-            }
-        }
-    }
-
-    /// tcp_timer_rexmt of FreeBSD; tcp_retransmit_timer of Linux.
-    fn on_retransmit_timer<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
-        // Retransmissions of the head as window probes do not count as timeouts.
-        let probes = self.snd.head_probes(&self.conn);
-        self.snd.rexmt.shift += u32::from(!probes);
-        let hopeless = if probes {
-            self.snd.head_unanswered(&self.conn, cx.now)
-        } else {
-            self.snd.retransmits_timed_out(&self.conn, cx.now)
-        };
-        if hopeless {
-            self.give_up(cx);
-            return;
-        }
-        self.snd.totals.timeouts += 1;
-        if !self.snd.syn_times_out_linearly(&self.conn) {
-            self.snd.rtt.estimator.on_timeout(self.snd.rexmt.shift);
-        }
-        if self.conn.state == TcpState::SynSent
-            && self.conn.cfg.profile.rules.opening.timeout_ends_ecn
-        {
-            self.snd.ecn.on_syn_timeout();
-        }
-        self.snd.rtt.timing = None;
-        self.snd.rexmt.head = probes.then_some(Cause::Timeout);
-        self.snd.rexmt.dup_acks = 0;
-        if !matches!(self.snd.loss_detector, LossDetector::Sack(_)) {
-            self.snd.end_limited_transmit();
-        }
-        if matches!(self.conn.state, TcpState::SynSent | TcpState::SynReceived) {
-            if self.is_fast_open_child() {
-                self.snd.rare.fast_open.syn_ack_due = true;
-            }
-            self.snd.arm_after_timeout(&self.conn, &mut self.timers, cx.now);
-            self.snd.call_output();
-            return;
-        }
-        let rules = self.conn.cfg.profile.rules.sending;
-        let stamps = self.conn.negotiated.timestamps && rules.undoes_timeout_by_echo;
-        if self.snd.rexmt.shift == 1 && stamps {
-            self.snd.rexmt.timeout_stamp = Some(self.conn.clock.timestamp(cx.now));
-        }
-        if matches!(self.snd.loss_detector, LossDetector::Sack(_)) {
-            // tcp_timer_rexmt updates the scoreboard before it signals congestion, and forces a
-            // segment.
-            if self.snd.rexmt.shift > 1 {
-                self.snd.rexmt.timeout_stamp = None;
-            }
-            self.snd.sack_timeout();
-            self.rcv.ack_now = true;
-        }
-        // tcp_enter_loss marks losses first, and sets the window to the packets then in flight plus
-        // one.
-        let timed = matches!(self.snd.loss_detector, LossDetector::RackTlp(_));
-        let marks_first = timed && rules.timeout_marks_first;
-        if marks_first {
-            self.snd.rack_tlp_timeout(&self.conn, &mut self.timers, cx.now);
-        }
-        let signal = Sign::Timeout { shift: self.snd.rexmt.shift.max(1) };
-        let change = self.snd.cc.on_congested(&self.snd.congested(&self.conn, cx.now, signal));
-        if marks_first {
-            self.snd.cc.set_window(Bytes((self.snd.packets_in_flight() + 1) * self.conn.mss()));
-        }
-        self.snd.note(&self.conn, cx, change, Cause::Timeout);
-        self.snd.rexmt.cwr_end = None;
-        match self.snd.loss_detector {
-            LossDetector::RackTlp(_) if marks_first => {}
-            LossDetector::RackTlp(_) => {
-                self.snd.rack_tlp_timeout(&self.conn, &mut self.timers, cx.now);
-            }
-            LossDetector::Sack(_) | LossDetector::NewReno | LossDetector::FreeBsdRack(_) => {
-                self.snd.nxt = self.snd.una;
-                self.snd.rexmt.cause = Cause::Timeout;
-            }
-        }
-        self.snd.arm_after_timeout(&self.conn, &mut self.timers, cx.now);
-        self.snd.call_output();
     }
 }
 
@@ -386,26 +273,6 @@ impl SendSide {
         }
     }
 
-    /// The smoothed round trip for the controller.
-    #[inline]
-    pub(crate) fn smoothed(&self, conn: &Connection) -> SmoothedRtt {
-        if self.cc.uses_srtt() { self.smoothed_now(conn) } else { SmoothedRtt::default() }
-    }
-
-    #[inline(never)]
-    fn smoothed_now(&self, conn: &Connection) -> SmoothedRtt {
-        let samples = self.rtt.samples;
-        if let RttEstimator::FreeBsd(rtt) = &self.rtt.estimator {
-            let micros = u32::try_from(rtt.srtt_micros()).unwrap_or(u32::MAX);
-            return SmoothedRtt { ticks: rtt.srtt_ticks(), micros, samples };
-        }
-        let srtt = self.rtt.estimator.srtt().unwrap_or(Duration::ZERO);
-        let hz = u64::from(conn.cfg.profile.hz);
-        let ticks = scaled(srtt.as_nanos(), hz, Duration::from_secs(1).as_nanos());
-        let narrow = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
-        SmoothedRtt { ticks: narrow(ticks), micros: narrow(srtt.as_micros()), samples }
-    }
-
     /// Updates the send window unless the segment is older than the last that updated it (RFC 9293
     /// 3.10.7.4). Of equally old ones FreeBSD takes the larger window (tcp_do_segment), Linux also
     /// a zero window (tcp_may_update_window).
@@ -466,123 +333,5 @@ impl SendSide {
         if let Some(size) = self.buffer.expand(windows, packets) {
             cx.emit(|| Event::SendBuffer { size: size as u32 });
         }
-    }
-
-    /// Takes a round-trip sample. FreeBSD uses every echoed timestamp, else the byte being timed;
-    /// Linux the time since the oldest segment acknowledged was sent, and an echo only if that was
-    /// retransmitted (tcp_ack_update_rtt).
-    pub(crate) fn take_rtt<R: Recorder>(
-        &mut self,
-        conn: &Connection,
-        cx: &mut Cx<'_, R>,
-        segment: &Segment,
-        ack: Offset,
-        delivered: &DeliveredPackets,
-    ) {
-        let echo =
-            segment.timestamps.filter(|stamps| conn.negotiated.timestamps && stamps.ecr != 0);
-        let timed = self.rtt.timing.filter(|&(at, _)| ack > at);
-        if timed.is_some() {
-            self.rtt.timing = None;
-        }
-        let by_echo = || {
-            let stamps = echo?;
-            let ms = conn.clock.timestamp(cx.now).wrapping_sub(stamps.ecr);
-            Some(RttMeasurement::Echo { ms })
-        };
-        // The kernel's ticks have a phase of their own.
-        let phase = conn.clock.phase();
-        let since =
-            |sent: Instant| RttMeasurement::Timed { sent: sent + phase, acked: cx.now + phase };
-        let timed = timed.map(|(_, sent)| sent);
-        let sample = match self.rtt.estimator {
-            RttEstimator::FreeBsd(_) | RttEstimator::Rfc(_) => by_echo().or(timed.map(since)),
-            RttEstimator::Rack(_) => delivered.newest_sent().or(timed).map(since),
-            // No sample of a retransmission: only the SYN is timed otherwise.
-            RttEstimator::Linux(_) => {
-                let syn = timed.filter(|_| delivered.packets == 0);
-                delivered.oldest_sent().or(syn).map(since).or_else(by_echo)
-            }
-        };
-        let Some(sample) = sample else { return };
-        let rtt = self.rtt.estimator.on_sample(&RttInput {
-            sample,
-            shift: self.rexmt.shift,
-            snd_una: ack,
-            snd_nxt: self.nxt,
-        });
-        // Linux takes the minimum from the newest segment acknowledged (ca_rtt).
-        let newest = match (&self.rtt.estimator, delivered.newest_sent()) {
-            (RttEstimator::Linux(_), Some(sent)) => cx.now.since(sent).min(rtt),
-            _ => rtt,
-        };
-        self.note_rtt(conn, cx, ack, rtt, newest);
-    }
-
-    /// [`SendSide::take_rtt`] on the fast path, for a batch of packets.
-    #[inline(always)]
-    pub(crate) fn take_batch_rtt<R: Recorder>(
-        &mut self,
-        conn: &Connection,
-        cx: &mut Cx<'_, R>,
-        segment: &Segment,
-        ack: Offset,
-        row: &DeliveredRun,
-    ) {
-        let RttEstimator::Linux(linux) = &mut self.rtt.estimator else {
-            return self.take_rtt(conn, cx, segment, ack, &DeliveredPackets::row(row));
-        };
-        let since = |sent| cx.now.since(sent);
-        let rtt = linux.on_round_trip(since(row.first.sent_at), ack, self.nxt);
-        if self.rtt.timing.is_some_and(|(at, _)| ack > at) {
-            self.rtt.timing = None;
-        }
-        self.note_rtt(conn, cx, ack, rtt, since(row.last.sent_at).min(rtt));
-    }
-
-    /// Records a round-trip sample; `newest` is that of the newest segment acknowledged.
-    #[inline(always)]
-    pub(crate) fn note_rtt<R: Recorder>(
-        &mut self,
-        conn: &Connection,
-        cx: &mut Cx<'_, R>,
-        ack: Offset,
-        rtt: Duration,
-        newest: Duration,
-    ) {
-        self.rtt.sample = Some(rtt);
-        self.rtt.samples = self.rtt.samples.saturating_add(1);
-        let least = self.totals.min_rtt.map_or(newest, |least| least.min(newest));
-        self.totals.min_rtt = Some(least);
-        self.rate_sample_rtt(newest);
-        cx.emit(|| Event::RttSample { rtt });
-        if !conn.cfg.profile.rules.sending.reports_round_trips {
-            return;
-        }
-        if self.cc.uses_ack_samples() {
-            self.report_ack_sample(conn, cx, ack, newest);
-        } else {
-            self.note(conn, cx, WindowChange::None, Cause::SlowStartExit);
-        }
-    }
-
-    #[inline(never)]
-    fn report_ack_sample<R: Recorder>(
-        &mut self,
-        conn: &Connection,
-        cx: &mut Cx<'_, R>,
-        ack: Offset,
-        rtt: Duration,
-    ) {
-        let pacing_rate = if self.cc.in_slow_start() { self.pacing_rate() } else { 0 };
-        let change = self.cc.on_ack_sample(&AckSample {
-            now: cx.now,
-            ticks: conn.clock.tick(cx.now),
-            rtt,
-            una: ack,
-            snd_nxt: self.nxt,
-            pacing_rate,
-        });
-        self.note(conn, cx, change, Cause::SlowStartExit);
     }
 }

@@ -120,7 +120,7 @@ impl SendSide {
     }
 
     /// Ends limited transmit: no more duplicates.
-    pub(super) const fn end_limited_transmit(&mut self) {
+    pub(crate) const fn end_limited_transmit(&mut self) {
         self.rexmt.limited = 0;
     }
 

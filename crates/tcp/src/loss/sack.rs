@@ -40,8 +40,7 @@ impl SendSide {
         cx: &mut Cx<'_, R>,
         ack: &ProcessedAck<'_>,
     ) {
-        let snd = &*self;
-        let (una, nxt, max) = (snd.una.0 as i64, snd.nxt.0 as i64, snd.max.0 as i64);
+        let (una, nxt, max) = (self.una.0 as i64, self.nxt.0 as i64, self.max.0 as i64);
         let recover = self.cc.recovery_point().0 as i64;
         let control = self.cc.control();
         let ssthresh = control.ssthresh.unwrap_or(control.window).get();

@@ -256,23 +256,21 @@ impl SendSide {
     /// Bytes from `snd_nxt` on that the windows allow; in a recovery with retransmissions, the PRR
     /// allowance less the bytes sent since.
     fn room_for_new(&self, sendwin: u64, retransmitted: u64) -> u64 {
-        let snd = self;
-        let (avail, off) = (snd.buffer.used(), snd.nxt - snd.una);
-        if retransmitted == 0 || snd.nxt < snd.max {
+        let (avail, off) = (self.buffer.used(), self.nxt - self.una);
+        if retransmitted == 0 || self.nxt < self.max {
             return avail.min(sendwin).saturating_sub(off);
         }
-        let len = avail.min(snd.peer.wnd).saturating_sub(off);
-        let since = snd.nxt.since(self.cc.recovery_point()).get();
+        let len = avail.min(self.peer.wnd).saturating_sub(off);
+        let since = self.nxt.since(self.cc.recovery_point()).get();
         len.min(self.cwnd().saturating_sub(since + retransmitted))
     }
 
     /// The sender's side of silly-window avoidance.
     fn is_worth_sending(&self, conn: &Connection, len: u64, off: u64, hole: bool) -> bool {
-        let snd = self;
         len >= conn.mss()
-            || ((snd.call.idle || conn.cfg.nodelay) && len + off >= snd.buffer.used())
-            || (snd.peer.max_wnd > 0 && len >= snd.peer.max_wnd / 2)
-            || snd.nxt < snd.max
+            || ((self.call.idle || conn.cfg.nodelay) && len + off >= self.buffer.used())
+            || (self.peer.max_wnd > 0 && len >= self.peer.max_wnd / 2)
+            || self.nxt < self.max
             || hole
     }
 

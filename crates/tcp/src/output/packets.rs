@@ -476,18 +476,17 @@ impl SendSide {
     /// tcp_cwnd_validate, at the end of a call that sent data or was limited by the window: records
     /// whether the window or the application limits the flight.
     pub(super) fn validate_window(&mut self, limited: bool) {
-        let snd = self;
-        if snd.nxt == snd.call.nxt_at_call && !limited {
+        if self.nxt == self.call.nxt_at_call && !limited {
             return;
         }
-        let packets = snd.scoreboard.sums().all.packets;
-        if snd.una >= snd.usage.end
+        let packets = self.scoreboard.sums().all.packets;
+        if self.una >= self.usage.end
             || limited
-            || (!snd.usage.limited && packets > snd.usage.max_packets_out)
+            || (!self.usage.limited && packets > self.usage.max_packets_out)
         {
-            snd.usage.limited = limited;
-            snd.usage.max_packets_out = packets;
-            snd.usage.end = snd.nxt;
+            self.usage.limited = limited;
+            self.usage.max_packets_out = packets;
+            self.usage.end = self.nxt;
         }
     }
 }
