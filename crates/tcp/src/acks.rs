@@ -9,7 +9,7 @@ use cc::{
     CongestionEvent, CongestionSignal as Sign, Controller, RateController, RecoveryEnd,
     WindowChange,
 };
-use machine::Cx;
+use machine::{Cx, Signal};
 use packet::{Options, Segment};
 use record::{Cause, Event, Purpose, Recorder, Shortcuts};
 use units::{Bytes, Duration, Instant, Offset, unlikely};
@@ -148,7 +148,7 @@ impl SendSide {
         }
         let unsent = self.data_end().since(self.max).get();
         if self.buffer.writable(self.max, unsent) {
-            self.call.wakes_writer = true;
+            self.call.signal(Signal::Writable);
         }
     }
 

@@ -76,7 +76,6 @@ pub struct TcpTotals {
 pub struct TcpEndpoint {
     pub(crate) conn: Connection,
     pub(crate) timers: Timers,
-    pub(crate) signals: u8,
     pub(crate) challenge: LazyBox<Challenge>,
     /// Pending RST: its sequence number and its acknowledgment number, if it has one.
     pub(crate) reset: Option<(SeqNum, Option<SeqNum>)>,
@@ -106,7 +105,6 @@ impl TcpEndpoint {
         let window = ReceiveWindow::new(profile.receive_buffer, profile.window_scaling, mss);
         Self {
             timers: Timers::default(),
-            signals: 0,
             challenge: LazyBox::default(),
             reset: None,
             snd: SendSide::new(&cfg),
@@ -401,22 +399,14 @@ impl TcpEndpoint {
     #[inline]
     pub fn poll_data_signals(&mut self) -> Option<bool> {
         const DATA: u8 = 1 << Signal::Readable as u8 | 1 << Signal::Writable as u8;
-        self.take_writable();
-        if self.signals & !DATA != 0 {
+        if self.snd.call.signals & !DATA != 0 {
             return None;
         }
-        Some(core::mem::take(&mut self.signals) != 0)
-    }
-
-    /// Takes the sender's signal to a blocked writer.
-    #[inline(always)]
-    fn take_writable(&mut self) {
-        let writable = core::mem::take(&mut self.snd.call.wakes_writer);
-        self.signals |= u8::from(writable) << Signal::Writable as u8;
+        Some(core::mem::take(&mut self.snd.call.signals) != 0)
     }
 
     pub(crate) fn signal(&mut self, signal: Signal) {
-        self.signals |= 1 << signal as u8;
+        self.snd.call.signal(signal);
     }
 }
 
@@ -588,9 +578,8 @@ impl machine::Endpoint for TcpEndpoint {
             Signal::Closed,
             Signal::Aborted,
         ];
-        self.take_writable();
-        let signal = *ALL.get(self.signals.trailing_zeros() as usize)?;
-        self.signals &= self.signals - 1;
+        let signal = *ALL.get(self.snd.call.signals.trailing_zeros() as usize)?;
+        self.snd.call.signals &= self.snd.call.signals - 1;
         Some(signal)
     }
 }

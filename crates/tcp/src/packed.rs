@@ -50,8 +50,7 @@ impl TcpEndpoint {
         let snd = &self.snd;
         let spoke = snd.last.sent.max(snd.last.received);
         !self.wants_to_send()
-            && self.signals == 0
-            && !self.snd.call.wakes_writer
+            && snd.call.signals == 0
             && snd.scoreboard.is_empty()
             && snd.buffer.used() == 0
             && self.rcv.window.unread() == 0

@@ -2,6 +2,7 @@
 //! variables of RFC 9293 section 3.3.1, and the variables that each system adds).
 
 use cc::AnyController;
+use machine::Signal;
 use record::{Cause, SendLimit};
 use recovery::lazy::{InitialValue, LazyBox};
 use recovery::sendmap::SendMap;
@@ -143,8 +144,8 @@ pub(crate) struct OutputCall {
     pub(crate) waiting: SendLimit,
     /// Linux: check whether to wake a blocked writer when output is done.
     pub(crate) check_space: bool,
-    /// The send buffer has space for a blocked writer, which is to be signalled.
-    pub(crate) wakes_writer: bool,
+    /// Signals that the application has not taken yet, a bit for each [`Signal`].
+    pub(crate) signals: u8,
     /// Further packets that the last decision covers.
     pub(crate) batch: PacketBatch,
     /// Linux: the write that the call belongs to.
@@ -335,7 +336,7 @@ impl SendSide {
                 nxt_at_call: Offset(0),
                 waiting: SendLimit::Handshake,
                 check_space: false,
-                wakes_writer: false,
+                signals: 0,
                 batch: PacketBatch::NONE,
                 write: None,
                 nagle_off: false,
@@ -343,6 +344,13 @@ impl SendSide {
             },
             nagle: Nagle { corked: false, uncorks: false, minshall_end: Offset(0) },
         }
+    }
+}
+
+impl OutputCall {
+    /// Signals the application.
+    pub(crate) const fn signal(&mut self, signal: Signal) {
+        self.signals |= 1 << signal as u8;
     }
 }
 
