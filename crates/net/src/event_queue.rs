@@ -97,7 +97,6 @@ impl<T: Copy> EventQueue<T> {
     }
 
     /// Adds an entry when the front is full or does not reach to its time.
-    #[inline(never)]
     fn push_slow(&mut self, at: Instant, what: T) {
         assert!(at >= self.last, "entry at {at:?} is before the present {:?}", self.last);
         if at > self.reach {

@@ -53,7 +53,6 @@ impl Link {
         }
     }
 
-    #[inline(never)]
     fn time_with_carry(&mut self, size: Bytes) -> Duration {
         self.rate.time_to_send(size, &mut self.carry)
     }

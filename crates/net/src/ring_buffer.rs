@@ -39,7 +39,6 @@ impl<T: Copy> RingBuffer<T> {
     }
 
     #[cold]
-    #[inline(never)]
     fn push_grown(&mut self, element: T) {
         // Moves the elements to the start, then doubles the slots.
         self.places.rotate_left(self.head as usize);

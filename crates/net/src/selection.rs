@@ -175,7 +175,6 @@ impl SelectorState {
         }
     }
 
-    #[inline(never)]
     fn next_slow(&mut self) -> bool {
         match self {
             Self::Every { n, since } => {

@@ -45,9 +45,8 @@ impl<T: InitialValue> DerefMut for LazyBox<T> {
     }
 }
 
-/// Not inlined: it runs once per connection and has many callers.
+/// Out of line: it runs once per connection and has many callers.
 #[cold]
-#[inline(never)]
 fn allocate<T: InitialValue>() -> Box<T> {
     Box::new(T::initial().clone())
 }

@@ -79,7 +79,6 @@ impl RttEstimator {
         self.rto_slow()
     }
 
-    #[inline(never)]
     fn rto_slow(&self) -> Duration {
         match self {
             Self::FreeBsd(rtt) => rtt.rto(),
@@ -108,7 +107,6 @@ impl RttEstimator {
         self.srtt_slow()
     }
 
-    #[inline(never)]
     fn srtt_slow(&self) -> Option<Duration> {
         match self {
             Self::FreeBsd(rtt) => rtt.srtt(),

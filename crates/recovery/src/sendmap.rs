@@ -236,7 +236,6 @@ impl SendMap {
     /// Reserves capacity: doubles it while small, then grows by an eighth, for a flight may be very
     /// long.
     #[cold]
-    #[inline(never)]
     fn grow(&mut self) {
         let len = self.segments.len();
         self.segments.reserve_exact(len.clamp(2, 32).max(len / 8));
@@ -296,7 +295,6 @@ impl SendMap {
     }
 
     /// Updates counters for an acknowledged segment that was SACKed, lost or retransmitted.
-    #[inline(never)]
     fn remove_flagged(&mut self, segment: &SentSegment) {
         self.discount(segment.flags, segment.len());
         self.losses.sums.holes_rxt_bytes -= u64::from(segment.retransmissions) * segment.len();

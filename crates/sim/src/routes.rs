@@ -155,17 +155,14 @@ macro_rules! ask {
 }
 
 impl machine::Element for BoxedElement {
-    #[inline(never)]
     fn accept(&mut self, now: Instant, packet: PacketId, view: &PacketView) -> PacketVerdict {
         ask!(self, element => element.accept(now, packet, view))
     }
 
-    #[inline(never)]
     fn next_wake(&self) -> Option<Instant> {
         ask!(self, element => element.next_wake())
     }
 
-    #[inline(never)]
     fn wake(&mut self, now: Instant) -> Option<PacketId> {
         ask!(self, element => element.wake(now))
     }

@@ -145,8 +145,7 @@ fn run_and<'a, O: Observer>(
     }
 }
 
-/// Kept separate, so that the setup of the world takes no registers from the per-packet code.
-#[inline(never)]
+/// Processes events until the run ends.
 fn run_loop<'a, O: Observer>(
     world: &mut Simulation<'a, O>,
     after_each: impl Fn(&mut Simulation<'a, O>),
@@ -266,7 +265,6 @@ impl<'a, O: Observer> Simulation<'a, O> {
 
     /// Aborts the run once a user-defined congestion controller has failed.
     #[cold]
-    #[inline(never)]
     fn check_controllers(&mut self) {
         if !self.scenario.hosts.iter().any(|host| host.stack.has_external_cc()) {
             return;

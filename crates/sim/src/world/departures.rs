@@ -34,7 +34,6 @@ impl<O: Observer> Network<'_, O> {
 
     /// Sends the rest of a burst: packets that leave the host at the same instant as the template
     /// and differ from it only in their sequence number.
-    #[inline(never)]
     fn send_burst(&mut self, tcp: &mut TcpEndpoint, host: u16, flow: FlowId, route: u32) {
         let size = self.model.packet_len();
         let template = PacketContents::inline(&self.model);
@@ -52,7 +51,6 @@ impl<O: Observer> Network<'_, O> {
 
     /// Transmits the template, a segment that its stack has written; the card splits a burst into
     /// packets.
-    #[inline(never)]
     pub(super) fn depart(&mut self, host: u16, route: u32) {
         if self.model.gso_size != 0 {
             return self.transmit_split(host, route);
@@ -64,7 +62,6 @@ impl<O: Observer> Network<'_, O> {
     }
 
     /// Splits a burst in the card.
-    #[inline(never)]
     fn transmit_split(&mut self, host: u16, route: u32) {
         let id = self.slots.put(&self.model);
         self.look(host, TapPoint::Stack, true, id);
@@ -77,7 +74,6 @@ impl<O: Observer> Network<'_, O> {
     }
 
     /// Transmits one packet.
-    #[inline(never)]
     pub(super) fn transmit_packet(&mut self, host: u16, route: u32, id: PacketId, size: Bytes) {
         self.enter_route(host, route, id, size);
     }

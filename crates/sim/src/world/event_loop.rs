@@ -18,7 +18,6 @@ use crate::scenario::TapPoint;
 use crate::transport::TransportEndpoint;
 
 /// Passes a merged segment, or one with options, to an endpoint.
-#[inline(never)]
 fn receive_cold<R: Recorder>(tcp: &mut TcpEndpoint, cx: &mut Cx<'_, R>, segment: &Segment) {
     if segment.is_aggregate() {
         let packets = segment.packets().max(u32::from(segment.nsegs)) as u16;
@@ -39,7 +38,6 @@ impl<O: Observer> Simulation<'_, O> {
     }
 
     /// The less frequent events.
-    #[inline(never)]
     fn process_slow(&mut self, wake: SimEvent) {
         match wake {
             SimEvent::Start(flow) => self.open(flow),
@@ -110,7 +108,6 @@ impl<O: Observer> Simulation<'_, O> {
 
     /// Runs an element whose departures may cause new arrivals at it at the same instant: it is not
     /// scheduled until those are processed.
-    #[inline(never)]
     fn run_shared_element(&mut self, index: u32) {
         let now = self.network.now;
         while let Some((id, _)) = self.network.hops[index as usize].leave(now) {
@@ -137,7 +134,6 @@ impl<O: Observer> Simulation<'_, O> {
     }
 
     /// Runs an element of any other kind.
-    #[inline(never)]
     fn run_element_slow(&mut self, index: u32) {
         while let Some(id) = self.network.leaving(index) {
             if let Some(host) = self.network.carry(id) {
@@ -152,7 +148,6 @@ impl<O: Observer> Simulation<'_, O> {
     }
 
     /// Forwards copies, after their originals.
-    #[inline(never)]
     fn send_copies(&mut self) {
         while let Some(copy) = self.network.next_copy() {
             if let Some(host) = self.network.carry(copy) {
@@ -222,7 +217,6 @@ impl<O: Observer> Simulation<'_, O> {
     }
 
     /// Delivers a packet to a host with a tap or a batching card.
-    #[inline(never)]
     fn arrive_slow(&mut self, host: u16, id: PacketId) {
         self.network.look(host, TapPoint::Wire, false, id);
         if self.network.delivers_on_arrival(host) {
@@ -245,7 +239,6 @@ impl<O: Observer> Simulation<'_, O> {
         end_of(flow.0 as usize, if dir == Dir::Forward { SERVER } else { CLIENT })
     }
 
-    #[inline(never)]
     fn take_up(&mut self, host: u16, id: PacketId) {
         let index = self.receiver(id);
         let (flow, _) = self.network.slots.flow(id);
@@ -302,7 +295,6 @@ impl<O: Observer> Simulation<'_, O> {
     }
 
     /// Delivers to QUIC, to an external stack, or to a hibernated endpoint.
-    #[inline(never)]
     fn receive_slow(&mut self, index: usize, id: PacketId) {
         let end = &mut self.ends[index];
         if end.stack.sleeps() {

@@ -39,7 +39,6 @@ pub(super) type AwakeQueue = VecDeque<u32>;
 impl<O: Observer> Simulation<'_, O> {
     /// Creates or wakes an endpoint before its use.
     #[cold]
-    #[inline(never)]
     pub(crate) fn wake_endpoint(&mut self, index: usize) {
         let stack = match &self.ends[index].stack {
             TransportEndpoint::Uncreated => self.made(index),

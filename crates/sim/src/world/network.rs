@@ -103,7 +103,6 @@ impl<'a, O: Observer> Network<'a, O> {
     }
 
     #[cold]
-    #[inline(never)]
     fn report_progress(&mut self) {
         self.progressed = true;
         if self.observer.progress(self.now).is_break() {
@@ -134,7 +133,6 @@ impl<'a, O: Observer> Network<'a, O> {
         }
     }
 
-    #[inline(never)]
     fn show(&mut self, host: u16, place: TapPoint, outbound: bool, id: PacketId) {
         for (number, tap) in self.taps.iter().enumerate() {
             if tap.host == usize::from(host) && tap.place == place {
@@ -263,7 +261,6 @@ impl<'a, O: Observer> Network<'a, O> {
     }
 
     /// Applies the verdict of an element; returns the packet's cursor if it is forwarded.
-    #[inline(never)]
     fn apply_verdict_slow(
         &mut self,
         verdict: PacketVerdict,

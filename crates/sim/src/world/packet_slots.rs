@@ -85,7 +85,6 @@ impl PacketSlots {
 
     /// Adds a free slot.
     #[cold]
-    #[inline(never)]
     fn add(&mut self) {
         reserve_one(&mut self.slots);
         self.free = self.slots.len() as u32;
@@ -94,7 +93,6 @@ impl PacketSlots {
     }
 
     #[cold]
-    #[inline(never)]
     fn put_added(&mut self, segment: &Segment) -> PacketId {
         self.add();
         self.put(segment)
@@ -113,7 +111,6 @@ impl PacketSlots {
         id
     }
 
-    #[inline(never)]
     fn put_cold(&mut self, id: PacketId, segment: &Segment) {
         let number = self.cold.put(*segment).0;
         self.slots[id.0 as usize].contents = PacketContents::cold(segment, number);
@@ -232,7 +229,6 @@ impl PacketSlots {
         }
     }
 
-    #[inline(never)]
     fn cold_segment(&self, number: u32) -> &Segment {
         self.cold.get(PacketId(number))
     }
@@ -255,7 +251,6 @@ impl PacketSlots {
         }
     }
 
-    #[inline(never)]
     fn has_blocks(&self, number: u32) -> bool {
         !self.cold_segment(number).sack_blocks().is_empty()
     }

@@ -79,7 +79,6 @@ impl<O: Observer> Simulation<'_, O> {
 
     /// Makes the requests of a client that are due.
     #[cold]
-    #[inline(never)]
     pub(super) fn fetch(&mut self, index: usize) {
         let now = self.network.now;
         match &mut self.ends[index].app {

@@ -18,7 +18,6 @@ use crate::udp::UDP_HEADER;
 impl<O: Observer> Simulation<'_, O> {
     /// Services an endpoint after input: sends what is ready, runs the application or schedules it,
     /// sets the timer.
-    #[inline(never)]
     pub(super) fn serve(&mut self, index: usize) {
         if !self.serve_after(index, |_, _| {}) {
             self.serve_slow(index, false);
@@ -71,7 +70,6 @@ impl<O: Observer> Simulation<'_, O> {
     }
 
     /// Services any endpoint; `acts`: all ready segments are sent, and the application runs next.
-    #[inline(never)]
     fn serve_slow(&mut self, index: usize, mut acts: bool) {
         loop {
             if !acts {
@@ -138,7 +136,6 @@ impl<O: Observer> Simulation<'_, O> {
         }
     }
 
-    #[inline(never)]
     fn send_quic(&mut self, index: usize) {
         let network = &mut self.network;
         let end = &mut self.ends[index];
@@ -161,7 +158,6 @@ impl<O: Observer> Simulation<'_, O> {
     }
 
     /// Sends all datagrams that a real implementation has ready.
-    #[inline(never)]
     fn send_real(&mut self, index: usize) {
         let network = &mut self.network;
         let end = &mut self.ends[index];
