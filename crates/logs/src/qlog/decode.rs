@@ -177,6 +177,10 @@ fn packet(fields: &mut FieldReader<'_>) -> QlogPacket {
         packet.length = fields.within("header", |fields| fields.number("packet_size")).flatten();
     }
     packet.length = packet.length.or_else(|| fields.number("packet_size"));
+    if packet.length.is_none() {
+        // quinn-proto 0.11 writes the length of the packet there.
+        packet.length = fields.within("header", |fields| fields.number("length")).flatten();
+    }
     packet.trigger = fields.text("trigger");
     for value in fields.list("frames").unwrap_or_default() {
         match value {

@@ -6,83 +6,283 @@
 
 use core::fmt;
 
-use serde::de::{Error as _, SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer};
+use serde::de::{
+    DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor,
+};
 use serde_json::{Map, Value};
 use units::Duration;
 
 use super::header::{Context, TimeFormat};
 use super::model::{Metrics, PacketHeader, QlogData, QlogEvent, QlogFrame, QlogPacket};
 
-#[derive(Deserialize)]
+/// An object whose fields are read into a value that exists, without moving it.
+trait LeanObject<'de> {
+    /// Reads the value of a field, of any name.
+    fn field<A: MapAccess<'de>>(&mut self, name: &str, map: &mut A) -> Result<(), A::Error>;
+}
+
+/// Reads an object into its target.
+struct ReadInto<'t, T>(&'t mut T);
+
+impl<'de, T: LeanObject<'de>> DeserializeSeed<'de> for ReadInto<'_, T> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de, T: LeanObject<'de>> Visitor<'de> for ReadInto<'_, T> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        // Names with escapes are left to the complete decoder.
+        while let Some(name) = map.next_key::<&str>()? {
+            self.0.field(name, &mut map)?;
+        }
+        Ok(())
+    }
+}
+
+fn skip<'de, A: MapAccess<'de>>(map: &mut A) -> Result<(), A::Error> {
+    map.next_value::<IgnoredAny>().map(drop)
+}
+
+#[derive(Default)]
 struct LeanEvent<'a> {
     time: Option<f64>,
-    #[serde(borrow)]
     name: &'a str,
-    #[serde(borrow)]
-    data: LeanData<'a>,
-    // Fields that change the meaning of the event.
-    time_format: Option<&'a str>,
-    delta_time: Option<f64>,
     group_id: Option<&'a str>,
-    trigger: Option<&'a str>,
+    has_data: bool,
+    data: LeanData<'a>,
+}
+
+impl<'de> LeanObject<'de> for LeanEvent<'de> {
+    fn field<A: MapAccess<'de>>(&mut self, name: &str, map: &mut A) -> Result<(), A::Error> {
+        match name {
+            "time" => self.time = map.next_value()?,
+            "name" => self.name = map.next_value()?,
+            "group_id" => self.group_id = map.next_value()?,
+            "data" => {
+                self.has_data = true;
+                self.data = LeanData::default();
+                map.next_value_seed(ReadInto(&mut self.data))?;
+            }
+            // Fields that change the meaning of the event.
+            "time_format" | "delta_time" | "trigger" => {
+                if map.next_value::<Option<IgnoredAny>>()?.is_some() {
+                    return Err(A::Error::custom("left to the complete decoder"));
+                }
+            }
+            _ => skip(map)?,
+        }
+        Ok(())
+    }
 }
 
 /// The fields of all events decoded here.
-#[derive(Deserialize)]
+#[derive(Default)]
 struct LeanData<'a> {
-    #[serde(borrow)]
-    header: Option<LeanHeader<'a>>,
+    header: LeanHeader<'a>,
     packet_type: Option<&'a str>,
     packet_number: Option<u64>,
     packet_size: Option<u64>,
-    raw: Option<LeanRaw>,
-    frames: Option<Vec<LeanFrame<'a>>>,
+    raw: LeanRaw,
+    frames: Vec<QlogFrame>,
+    /// A frame was unusual.
+    unusual: bool,
+    /// Delays of ACK frames in the unit of the log, in the order of the frames.
+    delays: Vec<f64>,
     trigger: Option<&'a str>,
     min_rtt: Option<f64>,
     smoothed_rtt: Option<f64>,
     latest_rtt: Option<f64>,
     rtt_variance: Option<f64>,
-    pto_count: Option<u64>,
-    congestion_window: Option<u64>,
+    metrics: Metrics,
     cwnd: Option<u64>,
-    bytes_in_flight: Option<u64>,
-    ssthresh: Option<u64>,
-    packets_in_flight: Option<u64>,
-    pacing_rate: Option<u64>,
 }
 
-#[derive(Deserialize)]
+impl<'de> LeanObject<'de> for LeanData<'de> {
+    fn field<A: MapAccess<'de>>(&mut self, name: &str, map: &mut A) -> Result<(), A::Error> {
+        let metrics = &mut self.metrics;
+        match name {
+            "header" => {
+                self.header = LeanHeader::default();
+                map.next_value_seed(ReadInto(&mut self.header))?;
+            }
+            "packet_type" => self.packet_type = map.next_value()?,
+            "packet_number" => self.packet_number = map.next_value()?,
+            "packet_size" => self.packet_size = map.next_value()?,
+            "raw" => {
+                self.raw = LeanRaw::default();
+                map.next_value_seed(ReadInto(&mut self.raw))?;
+            }
+            "frames" => {
+                (self.frames, self.delays) = (Vec::new(), Vec::new());
+                map.next_value_seed(FrameList(self))?;
+            }
+            "trigger" => self.trigger = map.next_value()?,
+            "min_rtt" => self.min_rtt = map.next_value()?,
+            "smoothed_rtt" => self.smoothed_rtt = map.next_value()?,
+            "latest_rtt" => self.latest_rtt = map.next_value()?,
+            "rtt_variance" => self.rtt_variance = map.next_value()?,
+            "pto_count" => metrics.pto_count = map.next_value()?,
+            "congestion_window" => metrics.congestion_window = map.next_value()?,
+            "cwnd" => self.cwnd = map.next_value()?,
+            "bytes_in_flight" => metrics.bytes_in_flight = map.next_value()?,
+            "ssthresh" => metrics.ssthresh = map.next_value()?,
+            "packets_in_flight" => metrics.packets_in_flight = map.next_value()?,
+            "pacing_rate" => metrics.pacing_rate = map.next_value()?,
+            _ => skip(map)?,
+        }
+        Ok(())
+    }
+}
+
+#[derive(Default)]
 struct LeanHeader<'a> {
     packet_type: Option<&'a str>,
     packet_number: Option<u64>,
     packet_size: Option<u64>,
+    length: Option<u64>,
 }
 
-#[derive(Deserialize)]
+impl<'de> LeanObject<'de> for LeanHeader<'de> {
+    fn field<A: MapAccess<'de>>(&mut self, name: &str, map: &mut A) -> Result<(), A::Error> {
+        match name {
+            "packet_type" => self.packet_type = map.next_value()?,
+            "packet_number" => self.packet_number = map.next_value()?,
+            "packet_size" => self.packet_size = map.next_value()?,
+            "length" => self.length = map.next_value()?,
+            _ => skip(map)?,
+        }
+        Ok(())
+    }
+}
+
+#[derive(Default)]
 struct LeanRaw {
     length: Option<u64>,
 }
 
-#[derive(Deserialize)]
+impl<'de> LeanObject<'de> for LeanRaw {
+    fn field<A: MapAccess<'de>>(&mut self, name: &str, map: &mut A) -> Result<(), A::Error> {
+        match name {
+            "length" => self.length = map.next_value()?,
+            _ => skip(map)?,
+        }
+        Ok(())
+    }
+}
+
+#[derive(Default)]
 struct LeanFrame<'a> {
     frame_type: &'a str,
     stream_id: Option<u64>,
     offset: Option<u64>,
     length: Option<u64>,
-    raw: Option<LeanRaw>,
+    raw: LeanRaw,
     fin: Option<bool>,
     maximum: Option<u64>,
     ack_delay: Option<f64>,
-    acked_ranges: Option<Vec<LeanRange>>,
+    acked_ranges: Vec<(u64, u64)>,
     ce: Option<u64>,
 }
 
-/// A range of packet numbers: `[from, to]` or `[one]`.
+impl<'de> LeanObject<'de> for LeanFrame<'de> {
+    fn field<A: MapAccess<'de>>(&mut self, name: &str, map: &mut A) -> Result<(), A::Error> {
+        match name {
+            "frame_type" => self.frame_type = map.next_value()?,
+            "stream_id" => self.stream_id = map.next_value()?,
+            "offset" => self.offset = map.next_value()?,
+            "length" => self.length = map.next_value()?,
+            "raw" => {
+                self.raw = LeanRaw::default();
+                map.next_value_seed(ReadInto(&mut self.raw))?;
+            }
+            "fin" => self.fin = map.next_value()?,
+            "maximum" => self.maximum = map.next_value()?,
+            "ack_delay" => self.ack_delay = map.next_value()?,
+            "acked_ranges" => {
+                self.acked_ranges.clear();
+                map.next_value_seed(RangeList(&mut self.acked_ranges))?;
+            }
+            "ce" => self.ce = map.next_value()?,
+            _ => skip(map)?,
+        }
+        Ok(())
+    }
+}
+
+/// Reads the frames of a packet.
+struct FrameList<'t, 'a>(&'t mut LeanData<'a>);
+
+impl<'de> DeserializeSeed<'de> for FrameList<'_, 'de> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_seq(self)
+    }
+}
+
+impl<'de> Visitor<'de> for FrameList<'_, 'de> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("frames")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
+        let data = self.0;
+        loop {
+            let mut one = LeanFrame::default();
+            if list.next_element_seed(ReadInto(&mut one))?.is_none() {
+                return Ok(());
+            }
+            match frame(&mut one) {
+                Some(frame) => data.frames.push(frame),
+                None => data.unusual = true,
+            }
+            data.delays.extend(one.ack_delay.filter(|_| one.frame_type == "ack"));
+        }
+    }
+}
+
+/// Reads ranges of packet numbers: `[from, to]` or `[one]`.
+struct RangeList<'t>(&'t mut Vec<(u64, u64)>);
+
+impl<'de> DeserializeSeed<'de> for RangeList<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_seq(self)
+    }
+}
+
+impl<'de> Visitor<'de> for RangeList<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ranges of packet numbers")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
+        while let Some(LeanRange(from, to)) = list.next_element()? {
+            self.0.push((from, to));
+        }
+        Ok(())
+    }
+}
+
+/// A range of packet numbers.
 #[derive(Clone, Copy)]
 struct LeanRange(u64, u64);
 
-impl<'de> Deserialize<'de> for LeanRange {
+impl<'de> serde::Deserialize<'de> for LeanRange {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_seq(LeanRangeVisitor)
     }
@@ -115,11 +315,14 @@ pub(super) fn event(bytes: &[u8], context: &mut Context) -> Option<QlogEvent> {
     }
     // Strings that are skipped must be text too.
     let text = core::str::from_utf8(bytes).ok()?;
-    let event: LeanEvent<'_> = serde_json::from_str(text).ok()?;
-    let own_time = event.time_format.is_some() || event.delta_time.is_some();
-    if own_time || event.group_id.is_some() || event.trigger.is_some() {
+    let mut event = LeanEvent::default();
+    let mut reader = serde_json::Deserializer::from_str(text);
+    ReadInto(&mut event).deserialize(&mut reader).ok()?;
+    reader.end().ok()?;
+    if !event.has_data {
         return None;
     }
+    let group_id = event.group_id.map(str::to_owned);
     let nanos = nanos(event.time?, context.unit)?;
     let at = match context.time {
         TimeFormat::Relative => nanos,
@@ -128,7 +331,7 @@ pub(super) fn event(bytes: &[u8], context: &mut Context) -> Option<QlogEvent> {
     };
     let data = data(event.name, event.data, context.unit)?;
     context.last = at;
-    Some(QlogEvent::new(Duration::from_nanos(at), data))
+    Some(QlogEvent { group_id, ..QlogEvent::new(Duration::from_nanos(at), data) })
 }
 
 fn data(name: &str, data: LeanData<'_>, unit: f64) -> Option<QlogData> {
@@ -143,36 +346,43 @@ fn data(name: &str, data: LeanData<'_>, unit: f64) -> Option<QlogData> {
             trigger: data.trigger.map(str::to_owned),
         }),
         ("quic", "recovery_metrics_updated") | ("recovery", "metrics_updated") => {
-            metrics(&data, unit).map(QlogData::MetricsUpdated)
+            metrics(data, unit).map(QlogData::MetricsUpdated)
         }
         _ => None,
     }
 }
 
 fn header(data: &LeanData<'_>) -> PacketHeader {
-    let inner = data.header.as_ref();
-    let packet_type = inner.and_then(|header| header.packet_type).or(data.packet_type);
+    let packet_type = data.header.packet_type.or(data.packet_type);
     PacketHeader {
         packet_type: packet_type.filter(|name| !name.is_empty()).unwrap_or("unknown").to_owned(),
-        packet_number: inner.and_then(|header| header.packet_number).or(data.packet_number),
+        packet_number: data.header.packet_number.or(data.packet_number),
     }
 }
 
-fn packet(data: LeanData<'_>, unit: f64) -> Option<QlogPacket> {
-    let header = header(&data);
-    let of_raw = data.raw.as_ref().and_then(|raw| raw.length);
-    let of_header = data.header.as_ref().and_then(|header| header.packet_size);
-    let frames = data.frames.unwrap_or_default();
+fn packet(mut data: LeanData<'_>, unit: f64) -> Option<QlogPacket> {
+    if data.unusual {
+        return None;
+    }
+    let mut delays = data.delays.iter();
+    for frame in &mut data.frames {
+        if let QlogFrame::Ack { delay: Some(delay), .. } = frame {
+            *delay = Duration::from_nanos(nanos(*delays.next()?, unit)?);
+        }
+    }
+    let length = data.raw.length.or(data.header.packet_size).or(data.packet_size);
+    let length = length.or(data.header.length);
     Some(QlogPacket {
-        header,
-        length: of_raw.or(of_header).or(data.packet_size),
-        frames: frames.iter().map(|one| frame(one, unit)).collect::<Option<_>>()?,
+        header: header(&data),
+        length: length,
+        frames: data.frames,
         trigger: data.trigger.map(str::to_owned),
     })
 }
 
-fn frame(frame: &LeanFrame<'_>, unit: f64) -> Option<QlogFrame> {
-    let length = frame.length.or_else(|| frame.raw.as_ref().and_then(|raw| raw.length));
+/// The frame, if it is a usual one; the delay of an ACK is set later.
+fn frame(frame: &mut LeanFrame<'_>) -> Option<QlogFrame> {
+    let length = frame.length.or(frame.raw.length);
     match frame.frame_type {
         "stream" => Some(QlogFrame::Stream {
             stream_id: frame.stream_id?,
@@ -181,17 +391,10 @@ fn frame(frame: &LeanFrame<'_>, unit: f64) -> Option<QlogFrame> {
             fin: frame.fin.unwrap_or(false),
         }),
         "crypto" => Some(QlogFrame::Crypto { offset: frame.offset?, length: length? }),
-        "ack" if frame.ce.is_none() => {
-            let ranges = frame.acked_ranges.as_deref().unwrap_or_default();
-            let delay = match frame.ack_delay {
-                Some(delay) => Some(Duration::from_nanos(nanos(delay, unit)?)),
-                None => None,
-            };
-            Some(QlogFrame::Ack {
-                ranges: ranges.iter().map(|range| (range.0, range.1)).collect(),
-                delay,
-            })
-        }
+        "ack" if frame.ce.is_none() => Some(QlogFrame::Ack {
+            ranges: core::mem::take(&mut frame.acked_ranges),
+            delay: frame.ack_delay.map(|_| Duration::ZERO),
+        }),
         "max_data" => Some(QlogFrame::MaxData { maximum: frame.maximum? }),
         "max_stream_data" => {
             Some(QlogFrame::MaxStreamData { stream_id: frame.stream_id?, maximum: frame.maximum? })
@@ -204,7 +407,7 @@ fn frame(frame: &LeanFrame<'_>, unit: f64) -> Option<QlogFrame> {
     }
 }
 
-fn metrics(data: &LeanData<'_>, unit: f64) -> Option<Metrics> {
+fn metrics(data: LeanData<'_>, unit: f64) -> Option<Metrics> {
     let span = |value: Option<f64>| match value {
         None => Some(None),
         Some(value) => nanos(value, unit).map(|ns| Some(Duration::from_nanos(ns))),
@@ -214,12 +417,8 @@ fn metrics(data: &LeanData<'_>, unit: f64) -> Option<Metrics> {
         smoothed_rtt: span(data.smoothed_rtt)?,
         latest_rtt: span(data.latest_rtt)?,
         rtt_variance: span(data.rtt_variance)?,
-        pto_count: data.pto_count,
-        congestion_window: data.congestion_window.or(data.cwnd),
-        bytes_in_flight: data.bytes_in_flight,
-        ssthresh: data.ssthresh,
-        packets_in_flight: data.packets_in_flight,
-        pacing_rate: data.pacing_rate,
+        congestion_window: data.metrics.congestion_window.or(data.cwnd),
+        ..data.metrics
     })
 }
 

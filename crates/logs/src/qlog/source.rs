@@ -79,48 +79,23 @@ impl<R: BufRead> JsonSource<R> {
     /// show that it is invalid. Returns false if it is invalid or incomplete.
     pub(super) fn value(&mut self, into: &mut Vec<u8>, most: usize) -> io::Result<bool> {
         into.clear();
-        let mut nest = Vec::new();
-        let (mut quoted, mut escaped, mut before) = (false, false, b':');
-        while let Some(byte) = self.peek()? {
-            if nest.is_empty() && !quoted && !into.is_empty() && ends_plain(byte) {
-                return Ok(true);
+        let mut scan = ValueScan::default();
+        while self.peek()?.is_some() {
+            let rest = &self.held[self.at..];
+            let room = rest.len().min(most - into.len());
+            let (taken, end) = scan.take(&rest[..room], !into.is_empty());
+            let rest = &rest[..taken];
+            into.extend_from_slice(rest);
+            self.offset += taken as u64;
+            self.line += rest.iter().filter(|byte| **byte == b'\n').count() as u64;
+            self.at += taken;
+            if let Some(whole) = end {
+                return Ok(whole);
             }
             if into.len() == most {
-                return Ok(false);
-            }
-            if quoted {
-                // Strings have no line breaks.
-                if byte < b' ' {
-                    return Ok(false);
-                }
-                quoted = escaped || byte != b'"';
-                escaped = !escaped && byte == b'\\';
-            } else {
-                let fits = match byte {
-                    b'"' => true,
-                    // A value within an object follows its name.
-                    b'{' | b'[' => before == b':' || nest.last() == Some(&b'['),
-                    b'}' => nest.last() == Some(&b'{'),
-                    b']' => nest.last() == Some(&b'['),
-                    _ => is_plain(byte),
-                };
-                if !fits || nest.len() > MAX_DEPTH {
-                    return Ok(false);
-                }
-                match byte {
-                    b'"' => quoted = true,
-                    b'{' | b'[' => nest.push(byte),
-                    b'}' | b']' => drop(nest.pop()),
-                    _ => {}
-                }
-                if !is_blank(byte) {
-                    before = byte;
-                }
-            }
-            self.next()?;
-            into.push(byte);
-            if nest.is_empty() && !quoted && matches!(byte, b'}' | b']' | b'"') {
-                return Ok(true);
+                // A number or a word may end here.
+                let next = self.peek()?;
+                return Ok(next.is_some_and(|byte| scan.is_over(byte, !into.is_empty())));
             }
         }
         Ok(false)
@@ -132,7 +107,7 @@ impl<R: BufRead> JsonSource<R> {
         while self.peek()?.is_some() {
             let rest = &self.held[self.at..];
             let room = rest.len().min(most - into.len());
-            let found = rest[..room].iter().position(|byte| *byte == end);
+            let found = memchr::memchr(end, &rest[..room]);
             let taken = &rest[..found.unwrap_or(room)];
             into.extend_from_slice(taken);
             self.offset += taken.len() as u64;
@@ -151,6 +126,95 @@ impl<R: BufRead> JsonSource<R> {
 
 /// Maximum nesting depth, that of serde_json.
 const MAX_DEPTH: usize = 127;
+
+/// Where a JSON value is, as far as it was read.
+#[derive(Debug)]
+struct ValueScan {
+    /// Open brackets.
+    nest: Vec<u8>,
+    quoted: bool,
+    escaped: bool,
+    /// The last byte outside of strings that is no blank.
+    before: u8,
+}
+
+impl Default for ValueScan {
+    fn default() -> Self {
+        Self { nest: Vec::new(), quoted: false, escaped: false, before: b':' }
+    }
+}
+
+impl ValueScan {
+    /// Whether `byte` ends a number or a word, `begun` before.
+    fn is_over(&self, byte: u8, begun: bool) -> bool {
+        self.nest.is_empty() && !self.quoted && begun && ends_plain(byte)
+    }
+
+    /// Reads bytes; returns how many belong to the value, and whether it is whole once it ends or is invalid.
+    fn take(&mut self, bytes: &[u8], begun: bool) -> (usize, Option<bool>) {
+        let mut at = 0;
+        while let Some(&byte) = bytes.get(at) {
+            if self.quoted {
+                match self.quoted_part(&bytes[at..]) {
+                    // Strings have no line breaks.
+                    (taken, false) => return (at + taken, Some(false)),
+                    (taken, true) => at += taken,
+                }
+                if !self.quoted && self.nest.is_empty() {
+                    return (at, Some(true));
+                }
+                continue;
+            }
+            if self.is_over(byte, begun || at > 0) {
+                return (at, Some(true));
+            }
+            if !self.fits(byte) || self.nest.len() > MAX_DEPTH {
+                return (at, Some(false));
+            }
+            match byte {
+                b'"' => self.quoted = true,
+                b'{' | b'[' => self.nest.push(byte),
+                b'}' | b']' => drop(self.nest.pop()),
+                _ => {}
+            }
+            if !is_blank(byte) {
+                self.before = byte;
+            }
+            at += 1;
+            if self.nest.is_empty() && matches!(byte, b'}' | b']') {
+                return (at, Some(true));
+            }
+        }
+        (at, None)
+    }
+
+    /// Reads a string up to the end of the bytes or of the string; false at a control character.
+    fn quoted_part(&mut self, bytes: &[u8]) -> (usize, bool) {
+        for (at, &byte) in bytes.iter().enumerate() {
+            if byte < b' ' {
+                return (at, false);
+            }
+            let ends = !self.escaped && byte == b'"';
+            self.escaped = !self.escaped && byte == b'\\';
+            if ends {
+                self.quoted = false;
+                return (at + 1, true);
+            }
+        }
+        (bytes.len(), true)
+    }
+
+    fn fits(&self, byte: u8) -> bool {
+        match byte {
+            b'"' => true,
+            // A value within an object follows its name.
+            b'{' | b'[' => self.before == b':' || self.nest.last() == Some(&b'['),
+            b'}' => self.nest.last() == Some(&b'{'),
+            b']' => self.nest.last() == Some(&b'['),
+            _ => is_plain(byte),
+        }
+    }
+}
 
 const fn is_blank(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\r' | b'\n')
