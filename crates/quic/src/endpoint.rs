@@ -212,7 +212,7 @@ impl QuicEndpoint {
             paced_until: None,
             send: SendStream::new(profile.send_buffer.get()),
             recv: RecvStream::default(),
-            flow: FlowControl::new(profile.windows, cfg.peer.windows),
+            flow: FlowControl::new(profile.windows, profile.raise_divisor, cfg.peer.windows),
             ack_frequency_due: profile.ack_frequency.is_some(),
             close_due: false,
             write_blocked: false,

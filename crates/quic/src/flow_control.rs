@@ -13,20 +13,22 @@ pub struct Windows {
 #[derive(Debug, Clone)]
 pub(crate) struct Grant {
     window: u64,
+    /// The limit is raised once this part of the window has been read.
+    divisor: u64,
     limit: u64,
     /// A frame with the new limit is due.
     due: bool,
 }
 
 impl Grant {
-    const fn new(window: u64) -> Self {
-        Self { window, limit: window, due: false }
+    const fn new(window: u64, divisor: u64) -> Self {
+        Self { window, divisor, limit: window, due: false }
     }
 
-    /// Processes the total of bytes read. The limit is raised once half a window has been read
-    /// (section 4.2 leaves it open; so do Chromium and INET).
+    /// Processes the total of bytes read. Section 4.2 leaves open when the limit is raised.
     fn on_read(&mut self, read: u64) {
-        if self.limit.saturating_sub(read) <= self.window / 2 {
+        let rest = self.window - self.window.div_ceil(self.divisor);
+        if self.limit.saturating_sub(read) <= rest {
             self.limit = read.saturating_add(self.window);
             self.due = true;
         }
@@ -49,11 +51,12 @@ pub(crate) struct FlowControl {
 }
 
 impl FlowControl {
-    /// The state after the exchange of transport parameters.
-    pub(crate) const fn new(ours: Windows, peers: Windows) -> Self {
+    /// The state after the exchange of transport parameters. The own limits are raised once a `divisor`-th of the window
+    /// has been read.
+    pub(crate) const fn new(ours: Windows, divisor: u64, peers: Windows) -> Self {
         Self {
-            connection: Grant::new(ours.connection),
-            stream: Grant::new(ours.stream),
+            connection: Grant::new(ours.connection, divisor),
+            stream: Grant::new(ours.stream, divisor),
             max_data: peers.connection,
             max_stream_data: peers.stream,
         }
@@ -105,7 +108,7 @@ mod tests {
     #[test]
     fn a_limit_is_raised_once_half_a_window_is_read() {
         let ours = Windows { connection: 1_000, stream: 600 };
-        let mut flow = FlowControl::new(ours, Windows { connection: 50, stream: 70 });
+        let mut flow = FlowControl::new(ours, 2, Windows { connection: 50, stream: 70 });
         flow.on_read(299);
         assert_eq!(flow.take(), (None, None));
         flow.on_read(300);
@@ -117,9 +120,21 @@ mod tests {
     }
 
     #[test]
+    fn a_limit_of_quinn_is_raised_after_an_eighth() {
+        let ours = Windows { connection: 800, stream: 1_600 };
+        let mut flow = FlowControl::new(ours, 8, ours);
+        flow.on_read(99);
+        assert_eq!(flow.take(), (None, None));
+        flow.on_read(100);
+        assert_eq!(flow.take(), (Some(900), None));
+        flow.on_read(200);
+        assert_eq!(flow.take(), (Some(1_000), Some(1_800)));
+    }
+
+    #[test]
     fn both_limits_bind_and_neither_shrinks_section_4_1() {
         let windows = |connection, stream| Windows { connection, stream };
-        let mut flow = FlowControl::new(windows(9, 9), windows(50, 70));
+        let mut flow = FlowControl::new(windows(9, 9), 2, windows(50, 70));
         assert_eq!(flow.limit(), 50);
         assert!(flow.on_max_data(80) && !flow.on_max_data(60));
         assert_eq!(flow.limit(), 70);

@@ -1,7 +1,10 @@
 //! Profiles of QUIC implementations: presets, and fields to change. [`stacks`] has those of stacks in use, from
 //! their sources.
 
+mod controllers;
 pub mod stacks;
+
+pub use controllers::controller_note;
 
 use cc::quic_newreno::QuicNewRenoParams;
 use units::{Bytes, Duration};
@@ -58,6 +61,8 @@ pub struct QuicProfile {
     pub bursts: PacerBursts,
     /// Flow control windows for the peer.
     pub windows: Windows,
+    /// Their limits are raised once this part of a window has been read: 2 for a half. At least 1.
+    pub raise_divisor: u64,
     /// Send buffer: bytes held until they are acknowledged.
     pub send_buffer: Bytes,
 }
@@ -229,8 +234,9 @@ pub const RFC9002: QuicProfile = QuicProfile {
     pacing: true,
     pacing_gain: PacingGain::RFC9002,
     bursts: PacerBursts::InitialWindow,
-    // Chromium's.
+    // Chromium's, as is the half of a window.
     windows: Windows { connection: 15 << 20, stream: 6 << 20 },
+    raise_divisor: 2,
     send_buffer: Bytes(16 << 20),
 };
 
@@ -276,6 +282,8 @@ pub const QUINN_0_11: QuicProfile = QuicProfile {
     bursts: PacerBursts::Interval { time: Duration::from_millis(2), least: 10, most: 256 },
     // `receive_window` is unlimited, `stream_receive_window` 1.25 MB, `send_window` eight of them.
     windows: Windows { connection: (1 << 62) - 1, stream: 1_250_000 },
+    // `connection/streams`, `max_stream_data` and `poll_transmit`.
+    raise_divisor: 8,
     send_buffer: Bytes(10_000_000),
     ..RFC9002
 };

@@ -27,14 +27,15 @@ pub struct QuicCubicParams {
     pub epoch_at_first_ack: bool,
     /// The goal is that of a smallest round trip later; else of a smoothed one.
     pub ahead_by_min_rtt: bool,
-    /// A reduction is undone when the recovery ends, if fewer packets were lost.
+    /// A reduction is undone with the first packet acknowledged after the recovery, or a later one, for which
+    /// fewer packets were lost.
     pub rollback: Option<CubicRollback>,
 }
 
 /// How few losses count as none (quiche, `ROLLBACK_THRESHOLD_PERCENT`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CubicRollback {
-    /// Percentage of the packets of a window.
+    /// Percentage of the packets of the window at that time.
     pub percent: u64,
     /// Packets, if those are more.
     pub least: u64,
@@ -122,8 +123,10 @@ impl QuicCubic {
         }
         let recovered = core::mem::take(&mut self.in_recovery);
         let unchanged = if recovered { WindowChange::RecoveryEnded } else { WindowChange::None };
-        if recovered && self.roll_back() {
-            return WindowChange::RecoveryEnded;
+        // The fifth of a window grows with it, so that a reduction may be undone later (quiche, `on_packet_acked`).
+        if self.since.is_some() && self.roll_back() {
+            let later = WindowChange::Grew(Growth::Avoidance);
+            return if recovered { WindowChange::RecoveryEnded } else { later };
         }
         if recovered && self.params.is_some_and(|params| params.epoch_at_first_ack) {
             self.epoch = Some(now);
@@ -341,6 +344,18 @@ mod tests {
                 cubic.on_packet_acked(Instant::from_nanos(3 * MS), &acked(2 * MS), trip(1));
             assert_eq!(change, WindowChange::RecoveryEnded, "{packets}");
             assert_eq!(cubic.window, kept, "{packets}");
+        }
+        // Later, once 14 are less than a fifth of the window: of 75 datagrams.
+        let mut cubic = QuicCubic::new(Some(params), 1_200, 120_000);
+        cubic.leave_slow_start();
+        let _ = cubic.on_packets_lost(&lost(MS, false), 14);
+        let mut now = 2 * MS;
+        while cubic.window < 120_000 {
+            let before = cubic.window;
+            now += MS;
+            let _ = cubic.on_packet_acked(Instant::from_nanos(now), &acked(now), trip(1));
+            let undone = cubic.window == 120_000;
+            assert_eq!(undone, before == 90_000, "{before}");
         }
         // Not what ended slow start.
         let mut cubic = QuicCubic::new(Some(params), 1_200, 120_000);

@@ -26,8 +26,8 @@ const CUBIC: QuicCubicParams =
 ///
 /// `quiche/src/lib.rs`: CUBIC, HyStart++ on, ten datagrams of 1,200 bytes at first (path MTU discovery is off).
 /// `recovery/congestion/cubic.rs`: RFC 9438 from the recovery's begin, a minimum round trip ahead, and a reduction
-/// undone after fewer losses than a fifth of the window. `recovery/congestion/recovery.rs`
-/// (`get_packet_send_time`): no pacing with it. An ACK is due with each ack-eliciting packet
+/// undone after fewer losses than a fifth of the window. `recovery/congestion/recovery.rs`: no pacing with it
+/// (`get_packet_send_time`), no persistent congestion (`detect_lost_packets`). An ACK is due with each ack-eliciting packet
 /// (`ack_elicited`). Flow control windows are the application's: those of [`RFC9002`] here.
 pub const QUICHE: QuicProfile = QuicProfile {
     name: "quiche-0.29",
@@ -41,6 +41,7 @@ pub const QUICHE: QuicProfile = QuicProfile {
     }),
     slow_start: SlowStartRule::HyStartPlusPlus,
     pacing: false,
+    loss: QuicLossRule { persistent: u64::MAX, ..QuicLossRule::RFC9002 },
     acks: QuicAckRule { every: 1, max_ranges: 68, ..RFC9002.acks },
     ..RFC9002
 };
@@ -112,6 +113,8 @@ pub const S2N_QUIC: QuicProfile = QuicProfile {
     bursts: PacerBursts::Interval { time: Duration::ZERO, least: 10, most: 10 },
     acks: QuicAckRule { every: 4, max_ranges: 10, ..RFC9002.acks },
     windows: Windows { connection: 3_750_000, stream: 3_750_000 },
+    // `stream/receive_stream.rs`, `stream/incoming_connection_flow_controller.rs`.
+    raise_divisor: 10,
     ..RFC9002
 };
 
@@ -136,6 +139,8 @@ pub const MSQUIC: QuicProfile = QuicProfile {
         in_advance: false,
     }),
     windows: Windows { connection: 16 << 20, stream: 16 << 20 },
+    // `QUIC_RECV_BUFFER_DRAIN_RATIO`.
+    raise_divisor: 4,
     ..RFC9002
 };
 
