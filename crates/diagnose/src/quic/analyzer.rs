@@ -20,6 +20,8 @@ pub struct QuicAnalyzer {
     receiver: QuicReceiver,
     has_state: bool,
     has_frames: bool,
+    /// The frames are inferred.
+    inferred: bool,
     /// Whether the log is the client's, as far as known.
     client: bool,
 }
@@ -33,6 +35,7 @@ impl QuicAnalyzer {
             receiver: QuicReceiver::default(),
             has_state: false,
             has_frames: false,
+            inferred: false,
             client: true,
         };
         new.set_client(client);
@@ -42,6 +45,11 @@ impl QuicAnalyzer {
     /// Keeps the packets of the data sent, for a fit.
     pub fn keep_transfer(&mut self) {
         self.out.transfer = Some(Box::default());
+    }
+
+    /// Reports the frames as missing: the log has none, and those of the records are inferred.
+    pub fn infer_frames(&mut self) {
+        self.inferred = true;
     }
 
     fn set_client(&mut self, client: Option<bool>) {
@@ -259,6 +267,7 @@ impl QuicAnalyzer {
             (out.sent == 0, "packets sent"),
             (out.sent > 0 && out.sent_bytes == 0, "the length of packets"),
             (out.sent + out.received > 0 && !self.has_frames, "the frames of packets"),
+            (self.inferred, "the frames of packets (inferred from the packets in flight)"),
             (sends && out.acks == 0, "acknowledgments and spurious losses"),
             (sends && out.round_trips.is_none(), "round trips"),
             (sends && !sender.knows_window(), "the congestion window"),

@@ -6,6 +6,7 @@
 
 pub(super) mod beside;
 mod both_ends;
+mod frameless;
 mod records;
 mod stack;
 
@@ -17,6 +18,7 @@ use logs::qlog::{QlogData, QlogItem, QlogReader, Trace, Vantage};
 use super::{File, Reason};
 use both_ends::{MAX_PACKETS, PacketTrace};
 pub use both_ends::{QuicPair, QuicTransit};
+use frameless::FrameInference;
 use records::RecordBuffer;
 pub use stack::LoggedSender;
 
@@ -73,6 +75,7 @@ struct OpenTrace {
     vantage: Vantage,
     sender: Option<LoggedSender>,
     analyzer: QuicAnalyzer,
+    frames: FrameInference,
     packets: PacketTrace,
 }
 
@@ -93,6 +96,7 @@ impl OpenTrace {
             vantage: trace.vantage,
             sender: LoggedSender::of_trace(trace),
             analyzer,
+            frames: FrameInference::default(),
             packets: PacketTrace::default(),
         }
     }
@@ -112,9 +116,9 @@ pub(super) fn read(
     let mut open: Option<OpenTrace> = None;
     let mut buffer = RecordBuffer::default();
     let mut close = |trace: Option<OpenTrace>| {
-        let Some(OpenTrace { title, group, vantage, sender, analyzer, packets }) = trace else {
-            return;
-        };
+        let Some(trace) = trace else { return };
+        let OpenTrace { title, group, vantage, sender, mut analyzer, mut frames, packets } = trace;
+        frames.finish(&mut analyzer);
         if let Some(analysis) = analyzer.finish() {
             let number_in_file = (logs.len() - earlier) as u32;
             let connection = QuicConnection {
@@ -153,9 +157,19 @@ pub(super) fn read(
                     trace.sender = LoggedSender::of_scenario(details).or(trace.sender.take());
                 }
                 let record = buffer.record(&event);
-                trace.analyzer.push(event.at.as_nanos(), file.frames, &record);
+                let at = event.at.as_nanos();
+                if trace.frames.is_idle() {
+                    trace.analyzer.push(at, file.frames, &record);
+                } else {
+                    let packets = match &event.data {
+                        QlogData::MetricsUpdated(metrics) => metrics.packets_in_flight,
+                        _ => None,
+                    };
+                    let OpenTrace { frames, analyzer, .. } = trace;
+                    frames.push((at, file.frames), &record, packets, analyzer);
+                }
                 if compare {
-                    trace.packets.push(event.at.as_nanos(), &record, left);
+                    trace.packets.push(at, &record, left);
                 }
             }
         }
