@@ -106,7 +106,26 @@ impl SegmentRuns {
 /// Maximum length of the packet that a D-SACK reports.
 const LONGEST: u64 = 1 << 16;
 
+/// Fewest losses that show bursts, and their least mean length: independent losses of a tenth of the packets have a mean
+/// of 1.1.
+const LEAST_LOSSES: usize = 8;
+const LEAST_BURST: f64 = 1.5;
+
 impl LossEstimate {
+    /// If packets are lost in bursts: the probabilities that one begins with a packet, and that it ends with one
+    /// (those of a Gilbert channel). `None` of independent losses.
+    pub(crate) fn bursts(&self) -> Option<(f64, f64)> {
+        let lost = self.packets.len();
+        let follow = |pair: &&[(u64, u64)]| pair[1].0 == pair[0].0 + 1;
+        let bursts = lost - self.packets.windows(2).filter(follow).count();
+        let mean = lost as f64 / bursts.max(1) as f64;
+        if lost < LEAST_LOSSES || mean < LEAST_BURST {
+            return None;
+        }
+        let others = self.sent.saturating_sub(lost as u64).max(1);
+        Some((bursts as f64 / others as f64, 1.0 / mean))
+    }
+
     /// Detects losses of direction `dir`, captured before the loss, in segments of `mss`.
     pub(crate) fn at_sender(packets: &[CapturedPacket], dir: Dir, mss: u64, rtt: u64) -> Self {
         let mut sent = 0;

@@ -59,6 +59,8 @@ pub struct QuicFit {
     pub max_ack_delay: Option<u64>,
     /// Flow control windows of the connection and of its stream in bytes; `None` if unknown.
     pub windows_of_peer: [Option<u64>; 2],
+    /// Profile of the receiver: the stack's if its windows are assumed.
+    pub receiver: &'static str,
     /// Whether they limited the sender.
     pub flow_limited: bool,
     /// Read rate of the receiver in bit/s, if it limited the sender.
@@ -78,6 +80,18 @@ impl QuicFit {
     /// # Errors
     /// What the log lacks.
     pub fn of(analysis: &QuicAnalysis) -> Result<Self, FitError> {
+        Self::of_stack(analysis, None)
+    }
+
+    /// Does the same as [`of`](Self::of); `default` has a stack's name and its flow control windows of the connection
+    /// and of a stream in bytes, which count if the log has no flow control.
+    ///
+    /// # Errors
+    /// What the log lacks.
+    pub fn of_stack(
+        analysis: &QuicAnalysis,
+        default: Option<(&'static str, [u64; 2])>,
+    ) -> Result<Self, FitError> {
         let transfer = analysis.transfer.as_deref().ok_or(FitError::NoPackets)?;
         if !analysis.is_sender() {
             return Err(FitError::Receiver);
@@ -155,7 +169,9 @@ impl QuicFit {
         let held_by = |limiter| analysis.time(limiter) as f64 / active >= HELD;
         let by_connection = held_by(QuicLimiter::ConnectionFlow);
         let by_stream = held_by(QuicLimiter::StreamFlow);
-        let [connection, stream] = transfer.windows;
+        let assumed = default.filter(|_| transfer.windows == [None; 2]);
+        let of_peer = assumed.map_or(transfer.windows, |(_, windows)| windows.map(Some));
+        let [connection, stream] = of_peer;
         // Of several streams, those that limit are as many times larger together.
         let stream = stream.map(|window| window.saturating_mul(transfer.streams.clamp(1, 100)));
         let time = last.at.saturating_sub(first);
@@ -183,9 +199,18 @@ impl QuicFit {
                 ),
             );
         }
+        if let Some((stack, [of_connection, of_stream])) = assumed {
+            let least = of_connection.min(of_stream);
+            reported(
+                "window",
+                format!("the log has no flow control: the least default of {stack}, {least} B"),
+            );
+        }
+        // Pauses within a full window of the peer are none of the application.
+        let allowed = assumed.map_or(u64::MAX, |(_, windows)| windows[0].min(windows[1]));
         let writes = match limit {
             Some(_) => WritePattern::Bulk,
-            None => writes(transfer, (rtt / 4).max(LEAST_PAUSE)),
+            None => writes(transfer, (rtt / 4).max(LEAST_PAUSE), allowed),
         };
         if let WritePattern::Paced(bytes, every) = writes {
             reported(
@@ -211,7 +236,8 @@ impl QuicFit {
             late,
             per_ack,
             max_ack_delay: analysis.max_ack_delay,
-            windows_of_peer: [connection, stream],
+            windows_of_peer: of_peer,
+            receiver: assumed.map_or("quic-rfc9002", |(stack, _)| stack),
             flow_limited: limit.is_some(),
             reads,
             flight: analysis.max_in_flight.unwrap_or(0),
@@ -267,6 +293,22 @@ fn reordering(transfer: &QuicTransfer) -> Option<(ReorderingFit, u64)> {
     Some((late(overtaken, delay, extent, followed)?, extent))
 }
 
+/// Bytes between what was sent and what was acknowledged without a gap, by time.
+fn outstanding(transfer: &QuicTransfer) -> Vec<(u64, u64)> {
+    let (mut sent, mut acked) = (0, 0);
+    let mut delivered = transfer.delivered.iter().peekable();
+    let mut all = Vec::new();
+    for packet in &transfer.packets {
+        while let Some(progress) = delivered.next_if(|progress| progress.at <= packet.at) {
+            acked = progress.bytes;
+            all.push((progress.at, u64::saturating_sub(sent, acked)));
+        }
+        sent += u64::from(packet.fresh);
+        all.push((packet.at, u64::saturating_sub(sent, acked)));
+    }
+    all
+}
+
 /// Median of the packets that an ACK newly acknowledges, at least 1.
 fn packets_per_ack(samples: &[QuicRoundTrip]) -> u64 {
     let mut newly: Vec<u32> = samples.iter().map(|sample| sample.newly).collect();
@@ -274,9 +316,20 @@ fn packets_per_ack(samples: &[QuicRoundTrip]) -> u64 {
     newly.get(newly.len() / 2).map_or(1, |&packets| u64::from(packets.max(1)))
 }
 
-/// The writes of the application, separated by its pauses of at least `least` ns.
-fn writes(transfer: &QuicTransfer, least: u64) -> WritePattern {
-    let mut pauses = transfer.pauses.iter().copied().peekable();
+/// A flow control window is exhausted from this part of it on, in tenths: limits are raised in steps.
+const EXHAUSTED: u64 = 8;
+
+/// The writes of the application, separated by its pauses of at least `least` ns in which less than `window` bytes are
+/// outstanding.
+fn writes(transfer: &QuicTransfer, least: u64, window: u64) -> WritePattern {
+    let outstanding = outstanding(transfer);
+    let of_window = |at: u64| {
+        let before = outstanding.partition_point(|(time, _)| *time <= at);
+        let bytes = before.checked_sub(1).map_or(0, |last| outstanding[last].1);
+        bytes.saturating_mul(10) >= window.saturating_mul(EXHAUSTED)
+    };
+    let pauses = transfer.pauses.iter().copied();
+    let mut pauses = pauses.filter(|(from, _)| window == u64::MAX || !of_window(*from)).peekable();
     // Begin and bytes of each write.
     let mut writes: Vec<(u64, u64)> = Vec::new();
     let (mut paused, mut previous) = (0, None::<u64>);

@@ -2,9 +2,9 @@
 
 use net::selection::PacketClass;
 use scenario::document::{
-    ElementTable, FlowTable, GroTable, HostTable, LinkTable, LroTable, OutageTable, PacedTable,
-    PacketRule, PathTable, RawValue, ReadsTable, ReceiveOffload, ReorderTable, RuleTable,
-    ScenarioFile, TransferSize, given, named, tables,
+    ElementTable, FlowTable, GilbertElliottTable, GroTable, HostTable, LinkTable, LroTable,
+    OutageTable, PacedTable, PacketRule, PathTable, RawValue, ReadsTable, ReceiveOffload,
+    ReorderTable, RuleTable, ScenarioFile, TransferSize, given, named, tables,
 };
 use scenario::units_text::{BufferSize, share};
 use units::{Bytes, Duration, Rate};
@@ -207,8 +207,17 @@ pub(crate) fn loss(losses: &LossEstimate, chance: LossPattern) -> Option<Element
             PacketRule::Rule(rule.into())
         }
         LossPattern::Random => {
-            let percent = losses.rate().min(1.0) * 100.0;
-            PacketRule::Share(share(&format!("{percent:.6}%")).ok()?)
+            let part = |part: f64| share(&format!("{:.6}%", part.min(1.0) * 100.0)).ok();
+            match losses.bursts() {
+                None => PacketRule::Share(part(losses.rate())?),
+                Some((begin, end)) => {
+                    let (p, r) = (given(part(begin)?), given(part(end)?));
+                    let channel = GilbertElliottTable { p, r, ..GilbertElliottTable::default() };
+                    let gilbert_elliott = given(Box::new(channel));
+                    let rule = RuleTable { gilbert_elliott, ..RuleTable::default() };
+                    PacketRule::Rule(rule.into())
+                }
+            }
         }
     };
     Some(ElementTable { loss: given(loss), only: given(PacketClass::Data), ..Default::default() })

@@ -53,12 +53,13 @@ pub(crate) fn windows_match(recorded: &[(u64, u64)], simulated: &[(u64, u64)], b
     points > 0.0 && off / points <= MAX_WINDOW_MISFIT
 }
 
-/// The progress of a simulated transfer.
-pub(crate) struct SimulatedCurves {
+/// The progress of a transfer.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TransferProgress {
     /// Bytes delivered by time in ns.
-    pub(crate) curve: Vec<(u64, u64)>,
-    /// Congestion window by bytes delivered.
-    pub(crate) windows: Vec<(u64, u64)>,
+    pub delivered: Vec<(u64, u64)>,
+    /// Congestion window in bytes by bytes delivered; empty if unknown.
+    pub windows: Vec<(u64, u64)>,
 }
 
 /// Delivery curve at the sender: bytes acknowledged by time, at fifty offsets and at the
@@ -109,7 +110,7 @@ impl DeliveryCurve {
         let ahead = fitted.ahead();
         curve.iter_mut().for_each(|point| point.0 = point.0.saturating_sub(ahead));
         let (time, bytes) = curve.last().copied().unwrap_or((1, 0));
-        (course(bytes, time), SimulatedCurves { curve, windows: self.windows })
+        (course(bytes, time), TransferProgress { delivered: curve, windows: self.windows })
     }
 }
 

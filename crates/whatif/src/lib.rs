@@ -7,6 +7,7 @@
 
 mod cures;
 mod curve;
+mod page;
 mod quic;
 mod text;
 
@@ -20,8 +21,8 @@ use ingest::inputs::CapturedConnection;
 use runner::stop::{self, NEVER, StopFlag};
 use scenario::{Overrides, ScenarioError, load};
 
-pub use curve::DeliveryCurve;
-use curve::{SimulatedCurves, misfit, windows_match};
+pub use curve::{DeliveryCurve, TransferProgress};
+use curve::{misfit, windows_match};
 pub use quic::quic_scenario_of;
 
 /// Version of the JSON format; a new field does not change it, a changed or removed one does.
@@ -86,6 +87,9 @@ pub struct WhatIf {
     pub fitted: Vec<FittedValue>,
     /// The recorded transfer.
     pub recorded: TransferResult,
+    /// Its progress.
+    #[serde(skip)]
+    pub recorded_progress: TransferProgress,
     /// Senders that its SYN allows: first those that match its windows, the best first.
     pub senders: Vec<Candidate>,
     /// Whether the best one matches the recorded transfer closely enough to predict others.
@@ -124,6 +128,9 @@ pub struct Candidate {
     pub shown_by_windows: bool,
     /// Its simulated transfer.
     pub course: TransferResult,
+    /// The progress of that transfer.
+    #[serde(skip)]
+    pub progress: TransferProgress,
     /// The same with real kernels as its Linux hosts, where that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kernel: Option<TransferResult>,
@@ -141,6 +148,9 @@ pub struct Alternative {
     pub runs: u64,
     /// The median run.
     pub course: TransferResult,
+    /// The progress of that run.
+    #[serde(skip)]
+    pub progress: TransferProgress,
     /// That run with real kernels as its Linux hosts, where that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kernel: Option<TransferResult>,
@@ -154,7 +164,7 @@ pub struct Alternative {
 pub type KernelRunner<'a> = dyn Fn(&Scenario, &mut DeliveryCurve) -> Result<(), String> + 'a;
 
 /// The result of a run, and its progress.
-type SimulatedTransfer = (TransferResult, SimulatedCurves);
+type SimulatedTransfer = (TransferResult, TransferProgress);
 
 /// The scenario fitted to a capture, with the sender that its SYN names, as a file.
 ///
@@ -222,11 +232,12 @@ impl WhatIf {
             let text = fitted.scenario(profile, cc, LossPattern::Same, 1);
             let (course, seen) = simulate(&text, &[], fitted, stop)?;
             let kernel = with_kernels(&text, &[], fitted, kernels)?;
-            let misfit = misfit(fitted.delivered(), &seen.curve, fitted.bytes(), fitted.time());
+            let misfit = misfit(fitted.delivered(), &seen.delivered, fitted.bytes(), fitted.time());
             let shown_by_windows = shown_by_windows
                 .unwrap_or_else(|| windows_match(fitted.windows(), &seen.windows, fitted.bytes()));
+            let sender = called(profile, cc);
             candidates.push((
-                Candidate { sender: called(profile, cc), shown_by_windows, course, kernel, misfit },
+                Candidate { sender, shown_by_windows, course, progress: seen, kernel, misfit },
                 profile,
                 cc,
             ));
@@ -248,6 +259,10 @@ impl WhatIf {
                 .map(|basis| FittedValue { what: basis.what, why: basis.why.clone() })
                 .collect(),
             recorded: course(fitted.bytes(), fitted.time()),
+            recorded_progress: TransferProgress {
+                delivered: fitted.delivered().to_vec(),
+                windows: fitted.windows().to_vec(),
+            },
             licensed: candidate.misfit <= MAX_MISFIT,
             senders: candidates.into_iter().map(|(candidate, ..)| candidate).collect(),
             alternatives: Vec::new(),
@@ -337,10 +352,11 @@ fn alternative(
     let mut courses = Vec::new();
     for seed in 1..=seeds {
         let text = fitted.scenario(profile, cc, chance, seed);
-        courses.push((simulate(&text, set, fitted, stop)?.0, seed));
+        courses.push((simulate(&text, set, fitted, stop)?, seed));
     }
-    courses.sort_by(|(a, _), (b, _)| a.time_s.total_cmp(&b.time_s));
-    let (middle, seed) = courses[courses.len() / 2];
+    courses.sort_by(|((a, _), _), ((b, _), _)| a.time_s.total_cmp(&b.time_s));
+    let spread_s = (courses[0].0.0.time_s, courses[courses.len() - 1].0.0.time_s);
+    let ((middle, progress), seed) = courses.swap_remove(courses.len() / 2);
     let text = fitted.scenario(profile, cc, chance, seed);
     let kernel = with_kernels(&text, set, fitted, kernels)?;
     let what = match set {
@@ -351,8 +367,9 @@ fn alternative(
         what,
         runs: seeds,
         course: middle,
+        progress,
         kernel,
-        spread_s: (courses[0].0.time_s, courses[courses.len() - 1].0.time_s),
+        spread_s,
         time_ratio: middle.time_s / best.time_s,
     })
 }

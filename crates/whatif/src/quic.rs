@@ -2,6 +2,7 @@
 
 use fit::{FitError, LossPattern, QuicFit};
 use ingest::inputs::QuicConnection;
+use quic::flow_control::Windows;
 use quic::profile::QuicProfile;
 use runner::stop::{NEVER, StopFlag};
 
@@ -27,9 +28,20 @@ const UNNAMED: [(&str, &str); 8] = [
 /// # Errors
 /// [`FitError`] if the log lacks information.
 pub fn quic_scenario_of(connection: &QuicConnection) -> Result<String, FitError> {
-    let fitted = QuicFit::of(&connection.analysis)?;
+    let fitted = fit_of(connection, None)?;
     let (profile, cc) = possible(connection, None)[0];
     Ok(fitted.scenario(profile, Some(cc), LossPattern::Same, 1))
+}
+
+/// The fit, with the flow control windows of the named stack if the log has none.
+fn fit_of(connection: &QuicConnection, named: Option<&str>) -> Result<QuicFit, FitError> {
+    let logged = connection.sender.as_ref().map(|sender| sender.profile.as_str());
+    let profile = named.map(|name| split(name).0).or(logged).and_then(QuicProfile::named);
+    let default = profile.map(|profile| {
+        let Windows { connection, stream } = profile.windows;
+        (profile.name, [connection, stream])
+    });
+    QuicFit::of_stack(&connection.analysis, default)
 }
 
 /// Senders that the log may be of: the one named, with its default congestion control first.
@@ -71,7 +83,7 @@ impl WhatIf {
         question: &WhatIfRequest,
         stop: StopFlag<'_>,
     ) -> Result<Self, WhatIfError> {
-        let fitted = QuicFit::of(&connection.analysis).map_err(WhatIfError::Fit)?;
+        let fitted = fit_of(connection, question.sender.as_deref()).map_err(WhatIfError::Fit)?;
         let possible = possible(connection, question.sender.as_deref());
         let senders = possible.into_iter().map(|(profile, cc)| PossibleSender {
             profile,

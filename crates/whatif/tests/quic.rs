@@ -215,3 +215,27 @@ fn the_limit_that_the_log_shows_is_lifted() {
     let second = seconds(&log(&["host.server.knobs.initial_max_data=1024kB"]));
     assert!((cured.course.time_s / second - 1.0).abs() < 0.1, "{second} {}", answer.to_text());
 }
+
+/// The page has the recorded and the predicted figures, and curves of each.
+#[test]
+fn the_page_has_the_figures_and_curves() {
+    let window = "host.server.knobs.initial_max_data=128kB";
+    let answer = WhatIf::of_quic(&read(&log(&[window])), &WhatIfRequest::default()).unwrap();
+    let mut html = Vec::new();
+    answer.page("upload.sqlog").write(&mut html).unwrap();
+    let html = String::from_utf8(html).unwrap();
+    let recorded = format!("{:.3} s", answer.recorded.time_s);
+    let predicted = answer.alternatives.iter().map(|one| format!("{:.3}", one.course.time_s));
+    for text in predicted.chain([recorded, "What if: upload.sqlog".to_owned()]) {
+        assert!(html.contains(&text), "{text}");
+    }
+    for plots in ["recorded-and-simulated", "what-if", "what-if-windows"] {
+        assert!(html.contains(plots), "{plots}");
+    }
+    // Recorded, simulated and each alternative have a curve that reaches the end.
+    let all = answer.senders.iter().map(|one| (&one.progress, one.course.bytes));
+    let others = answer.alternatives.iter().map(|one| (&one.progress, one.course.bytes));
+    for (progress, bytes) in all.chain(others) {
+        assert_eq!(progress.delivered.last().map(|last| last.1), Some(bytes));
+    }
+}

@@ -27,6 +27,22 @@ fn read(capture: &Path) -> CapturedConnection {
     reading.streams.into_iter().max_by_key(bytes).unwrap()
 }
 
+/// A capture has no windows: its page has the curves of bytes only.
+#[test]
+fn the_page_of_a_capture() {
+    let stream = read(&golden().join("h1_rwnd_cubic/sender.pcap.xz"));
+    let compare = vec!["freebsd-14.3".to_owned()];
+    let request = WhatIfRequest { compare, ..WhatIfRequest::default() };
+    let answer = WhatIf::of(&stream, &request).unwrap();
+    let mut html = Vec::new();
+    answer.page("sender.pcap").write(&mut html).unwrap();
+    let html = String::from_utf8(html).unwrap();
+    let predicted = format!("{:.3}", answer.alternatives[0].course.time_s);
+    for text in ["freebsd-14.3", &predicted, "what-if", "the receiver advertised at most"] {
+        assert!(html.contains(text), "{text}");
+    }
+}
+
 #[test]
 #[expect(clippy::print_stdout, reason = "prints the figures")]
 fn recorded_transfers_are_matched_from_their_captures_alone() {

@@ -74,7 +74,7 @@ impl QuicFit {
             ("initial_max_stream_data", window(1)),
         ]);
         HostTable {
-            profile: given("quic-rfc9002"),
+            profile: given(self.receiver),
             mtu: given(Bytes(self.mtu())),
             knobs,
             ..HostTable::default()

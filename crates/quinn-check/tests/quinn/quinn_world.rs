@@ -4,8 +4,9 @@
 //! A QUIC packet is represented by a TCP segment of the same size on the wire, which is equivalent
 //! for the elements; its sequence number identifies the packet.
 
+use std::io::{self, Write};
 use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use packet::{Dir, Flags, Segment};
 use quinn_host::QuinnClock;
@@ -13,8 +14,8 @@ use quinn_host::null_crypto::NullCrypto;
 use quinn_proto::congestion::{BbrConfig, CubicConfig, NewRenoConfig};
 use quinn_proto::{
     AckFrequencyConfig, ClientConfig, Connection, ConnectionHandle, ConnectionId,
-    ConnectionIdGenerator, DatagramEvent, Dir as Streams, Endpoint, EndpointConfig, ServerConfig,
-    StreamId, TransportConfig, VarInt,
+    ConnectionIdGenerator, DatagramEvent, Dir as Streams, Endpoint, EndpointConfig, QlogConfig,
+    ServerConfig, StreamEvent, StreamId, TransportConfig, VarInt,
 };
 use sim::Scenario;
 use sim::live::{ExternalDelivery, LiveSimulation};
@@ -55,6 +56,10 @@ struct QuinnHost {
     connection: Option<(ConnectionHandle, Connection)>,
     dir: Dir,
     stream: Option<StreamId>,
+    /// Bytes that the application has yet to write.
+    left: u64,
+    /// All bytes were acknowledged.
+    finished: bool,
 }
 
 /// The controller of the sender.
@@ -100,6 +105,56 @@ fn transport(every: u32, cc: QuinnController) -> TransportConfig {
     config
 }
 
+fn with_controller(config: &mut TransportConfig, cc: QuinnController) {
+    match cc {
+        QuinnController::NewReno => {
+            config.congestion_controller_factory(Arc::new(NewRenoConfig::default()))
+        }
+        QuinnController::Cubic => {
+            config.congestion_controller_factory(Arc::new(CubicConfig::default()))
+        }
+        QuinnController::Bbr => {
+            config.congestion_controller_factory(Arc::new(BbrConfig::default()))
+        }
+    };
+}
+
+/// The qlog that quinn-proto writes.
+#[derive(Debug, Clone, Default)]
+struct SharedLog(Arc<Mutex<Vec<u8>>>);
+
+impl Write for SharedLog {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// quinn-proto's own qlog, in virtual time, of a transfer of `bytes` bytes with its defaults.
+pub(crate) fn qlog(scenario: &Scenario, cc: QuinnController, seed: u8, bytes: u64) -> Vec<u8> {
+    let clock = QuinnClock::default();
+    let log = SharedLog::default();
+    let config = || {
+        let mut config = TransportConfig::default();
+        with_controller(&mut config, cc);
+        config.enable_segmentation_offload(false);
+        config
+    };
+    let mut client = config();
+    let mut qlog = QlogConfig::default();
+    qlog.writer(Box::new(log.clone()))
+        .title(Some("quinn".to_owned()))
+        .start_time(clock.theirs(Instant::ZERO));
+    client.qlog_stream(qlog.into_stream());
+    let meter = SenderMeter::new(Instant::ZERO);
+    drive(scenario, clock, [client, config()], (seed, Some(bytes)), meter, |_, _, _| {});
+    let mut log = log.0.lock().unwrap_or_else(PoisonError::into_inner);
+    core::mem::take(&mut *log)
+}
+
 fn endpoint(server: Option<ServerConfig>, seed: u8) -> Endpoint {
     let mut config = EndpointConfig::new(Arc::new(NullCrypto));
     config.rng_seed(Some([seed; 32]));
@@ -127,20 +182,40 @@ pub(crate) fn run_recorded(
     scenario: &Scenario,
     (every, cc): (u32, QuinnController),
     seed: u8,
+    meter: SenderMeter,
+    on_sent: impl FnMut(Instant, Dir, &[u8]),
+) -> SenderMeter {
+    let configs = [transport(every, cc), transport(every, cc)];
+    drive(scenario, QuinnClock::default(), configs, (seed, None), meter, on_sent)
+}
+
+/// Runs a client and a server with these configurations, until the client's bytes are acknowledged or the
+/// scenario ends.
+fn drive(
+    scenario: &Scenario,
+    clock: QuinnClock,
+    [of_client, of_server]: [TransportConfig; 2],
+    (seed, bytes): (u8, Option<u64>),
     mut meter: SenderMeter,
     mut on_sent: impl FnMut(Instant, Dir, &[u8]),
 ) -> SenderMeter {
-    let clock = QuinnClock::default();
     let mut server_config = ServerConfig::new(Arc::new(NullCrypto), Arc::new(NullCrypto));
-    server_config.transport_config(Arc::new(transport(every, cc)));
+    server_config.transport_config(Arc::new(of_server));
     let mut client = endpoint(None, seed);
     let mut config = ClientConfig::new(Arc::new(NullCrypto));
-    config.transport_config(Arc::new(transport(every, cc)));
+    config.transport_config(Arc::new(of_client));
     config.initial_dst_cid_provider(Arc::new(move || ConnectionId::new(&[seed; 8])));
     let opened = client
         .connect(clock.theirs(Instant::ZERO), config, address(2), "server")
         .expect("the address is one");
-    let host = |endpoint, connection, dir| QuinnHost { endpoint, connection, dir, stream: None };
+    let host = |endpoint, connection, dir| QuinnHost {
+        endpoint,
+        connection,
+        dir,
+        stream: None,
+        left: bytes.unwrap_or(u64::MAX),
+        finished: false,
+    };
     let mut hosts = [
         host(client, Some(opened), Dir::Forward),
         host(endpoint(Some(server_config), seed.wrapping_add(128)), None, Dir::Reverse),
@@ -174,6 +249,9 @@ pub(crate) fn run_recorded(
                 };
                 assert!(world.inject(now, &segment));
             }
+        }
+        if hosts[0].finished {
+            break;
         }
         if let Some((_, connection)) = &hosts[0].connection {
             world.observer().window(now, connection.congestion_state().window());
@@ -228,8 +306,12 @@ impl QuinnHost {
             }
         }
         while let Some(event) = connection.poll() {
-            if let quinn_proto::Event::ConnectionLost { reason } = event {
-                panic!("the connection was lost: {reason}");
+            match event {
+                quinn_proto::Event::ConnectionLost { reason } => {
+                    panic!("the connection was lost: {reason}");
+                }
+                quinn_proto::Event::Stream(StreamEvent::Finished { .. }) => self.finished = true,
+                _ => {}
             }
         }
         if connection.is_handshaking() {
@@ -239,7 +321,17 @@ impl QuinnHost {
             let stream = self.stream.or_else(|| connection.streams().open(Streams::Uni));
             self.stream = stream;
             let Some(stream) = stream else { return };
-            while connection.send_stream(stream).write(CHUNK).is_ok_and(|taken| taken > 0) {}
+            let before = self.left;
+            while self.left > 0 {
+                let chunk = usize::try_from(self.left).unwrap_or(usize::MAX).min(CHUNK.len());
+                match connection.send_stream(stream).write(&CHUNK[..chunk]) {
+                    Ok(taken) if taken > 0 => self.left -= taken as u64,
+                    _ => break,
+                }
+            }
+            if before > 0 && self.left == 0 {
+                let _ = connection.send_stream(stream).finish();
+            }
         } else {
             let stream = self.stream.or_else(|| connection.streams().accept(Streams::Uni));
             self.stream = stream;
