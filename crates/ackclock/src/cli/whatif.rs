@@ -13,6 +13,7 @@ Examples:
   ackclock whatif slow.pcap --compare linux-6.18/bbr --kernel linux-6.12
   ackclock whatif slow.pcap --compare freebsd-main --json | jq '.alternatives[0].time_ratio'
   ackclock whatif server.sqlog                                     a QUIC transfer, and what would cure it
+  ackclock whatif server.sqlog --report whatif.html                with curves, for a browser
   ackclock whatif server.sqlog --sender quinn-0.11 --compare quinn-0.11/newreno,quic-go-0.61
 
 The path is fitted from the capture, or from the qlog of the host that sends the data; the recorded sender is simulated on it first. If even that
@@ -47,6 +48,9 @@ pub(crate) struct WhatIfArgs {
     /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,
+    /// Write the result as a page, with the recorded and the simulated curves
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
 }
 
 const FROM_EXAMPLES: &str = "\

@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use quic::profile::controller_note;
 use scenario::{Loaded, reference, schema};
 use serde_json::json;
 
@@ -29,11 +30,14 @@ fn check(args: CheckArgs) -> Result<ExitCode, Failure> {
     // As JSON the errors have positions, whatever the file is.
     match load_with(args.scenario, true, !as_json) {
         Ok((file, loaded)) if !as_json => {
-            print(&format!("{}: ok, {}\n", file.display(), summary(&loaded)))?;
+            let notes = notes(&loaded).into_iter().map(|note| format!("note: {note}\n"));
+            let notes: String = notes.collect();
+            print(&format!("{}: ok, {}\n{notes}", file.display(), summary(&loaded)))?;
             Ok(ExitCode::SUCCESS)
         }
         Ok((_, loaded)) => {
-            let answer = json!({ "errors": [], "scenario_sha256": loaded.sha256 });
+            let notes = notes(&loaded);
+            let answer = json!({ "errors": [], "notes": notes, "scenario_sha256": loaded.sha256 });
             print(&format!("{answer:#}\n"))?;
             Ok(ExitCode::SUCCESS)
         }
@@ -43,6 +47,21 @@ fn check(args: CheckArgs) -> Result<ExitCode, Failure> {
         }
         Err(failure) => Err(failure),
     }
+}
+
+/// Hosts whose stack has another congestion controller than the one modelled under its name.
+fn notes(loaded: &Loaded) -> Vec<String> {
+    let hosts = loaded.scenario.hosts.iter();
+    let note = |host: &sim::scenario::HostSpec| {
+        let quic = host.stack.quic()?;
+        let (profile, cc) = (quic.profile.name, quic.cc);
+        let note = controller_note(profile, cc)?;
+        let (name, cc) = (&host.name, cc.name());
+        Some(format!(
+            "host `{name}`: `cc = \"{cc}\"` with `{profile}` is not that of the stack: {note}"
+        ))
+    };
+    hosts.filter_map(note).collect()
 }
 
 /// A summary such as `2 hosts, 1 path, 1 flow, 0 taps, sha256 ...`.

@@ -14,7 +14,7 @@ use super::guests::Kernels;
 use crate::cli::{FromArgs, WhatIfArgs};
 use crate::failure::Failure;
 use crate::file_kind::other_command;
-use crate::output::print;
+use crate::output::{OutFile, print};
 
 /// A connection with its packets.
 enum Recording {
@@ -26,6 +26,7 @@ enum Recording {
 
 pub(super) fn run(args: WhatIfArgs) -> Result<ExitCode, Failure> {
     let recording = recording(&args.file, args.flow)?;
+    let mut page = args.report.as_deref().map(OutFile::create).transpose()?;
     let question = WhatIfRequest { compare: args.compare, set: args.set, sender: args.sender };
     let answer = match &recording {
         Recording::Tcp(stream) => {
@@ -45,6 +46,13 @@ pub(super) fn run(args: WhatIfArgs) -> Result<ExitCode, Failure> {
         WhatIfError::Run(error) => Failure::new(format!("{}: {error}", args.file.display())),
         WhatIfError::Kernel(error) => Failure::new(error),
     })?;
+    if let (Some(out), Some(path)) = (&mut page, &args.report) {
+        let written = answer.page(&args.file.display().to_string()).write(out);
+        written.map_err(|error| Failure::file("write", path, &error))?;
+    }
+    if let Some(out) = page {
+        out.commit()?;
+    }
     print(&if args.json { answer.to_json() } else { answer.to_text() })?;
     Ok(ExitCode::SUCCESS)
 }
