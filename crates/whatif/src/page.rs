@@ -32,14 +32,14 @@ impl WhatIf {
             )));
         }
         let of_senders = self.senders.iter().map(|one| (one.sender.as_str(), &one.progress));
-        parts.extend(self.plots("recorded-and-simulated", of_senders.collect()));
+        parts.extend(self.plots("recorded-and-simulated", &of_senders.collect::<Vec<_>>()));
         if !self.alternatives.is_empty() {
             parts.push(PagePart::Heading("What if".to_owned()));
             parts.push(PagePart::Table(self.alternatives_table()));
             let best = self.senders.iter().take(1);
             let curves = best.map(|one| (one.sender.as_str(), &one.progress));
             let others = self.alternatives.iter().map(|one| (one.what.as_str(), &one.progress));
-            parts.extend(self.plots("what-if", curves.chain(others).collect()));
+            parts.extend(self.plots("what-if", &curves.chain(others).collect::<Vec<_>>()));
         }
         parts.push(PagePart::Heading("Fitted path and hosts".to_owned()));
         parts.push(PagePart::Table(self.fitted_table()));
@@ -130,7 +130,7 @@ impl WhatIf {
     }
 
     /// The recorded curves with those of simulated transfers: bytes over time, and windows over bytes.
-    fn plots(&self, id: &str, simulated: Vec<(&str, &TransferProgress)>) -> Vec<PagePart> {
+    fn plots(&self, id: &str, simulated: &[(&str, &TransferProgress)]) -> Vec<PagePart> {
         let series = |of: &dyn Fn(&TransferProgress) -> &[(u64, u64)]| {
             let recorded = ("recorded", SeriesRole::Theory, true, &self.recorded_progress);
             let others = simulated.iter().enumerate().map(|(number, (name, progress))| {
@@ -179,7 +179,7 @@ fn mbps(result: &TransferResult) -> String {
 /// Points of a curve, thinned, with its last one.
 fn points(curve: &[(u64, u64)]) -> impl Iterator<Item = (i64, i64)> {
     let step = curve.len().div_ceil(MAX_POINTS).max(1);
-    let last = curve.last().filter(|_| (curve.len() - 1) % step != 0);
+    let last = curve.last().filter(|_| !(curve.len() - 1).is_multiple_of(step));
     let number = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
     curve.iter().step_by(step).chain(last).map(move |&(x, y)| (number(x), number(y)))
 }

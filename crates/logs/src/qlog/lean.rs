@@ -346,7 +346,7 @@ fn data(name: &str, data: LeanData<'_>, unit: f64) -> Option<QlogData> {
             trigger: data.trigger.map(str::to_owned),
         }),
         ("quic", "recovery_metrics_updated") | ("recovery", "metrics_updated") => {
-            metrics(data, unit).map(QlogData::MetricsUpdated)
+            metrics(&data, unit).map(QlogData::MetricsUpdated)
         }
         _ => None,
     }
@@ -374,7 +374,7 @@ fn packet(mut data: LeanData<'_>, unit: f64) -> Option<QlogPacket> {
     let length = length.or(data.header.length);
     Some(QlogPacket {
         header: header(&data),
-        length: length,
+        length,
         frames: data.frames,
         trigger: data.trigger.map(str::to_owned),
     })
@@ -407,7 +407,7 @@ fn frame(frame: &mut LeanFrame<'_>) -> Option<QlogFrame> {
     }
 }
 
-fn metrics(data: LeanData<'_>, unit: f64) -> Option<Metrics> {
+fn metrics(data: &LeanData<'_>, unit: f64) -> Option<Metrics> {
     let span = |value: Option<f64>| match value {
         None => Some(None),
         Some(value) => nanos(value, unit).map(|ns| Some(Duration::from_nanos(ns))),
@@ -418,7 +418,7 @@ fn metrics(data: LeanData<'_>, unit: f64) -> Option<Metrics> {
         latest_rtt: span(data.latest_rtt)?,
         rtt_variance: span(data.rtt_variance)?,
         congestion_window: data.metrics.congestion_window.or(data.cwnd),
-        ..data.metrics
+        ..data.metrics.clone()
     })
 }
 

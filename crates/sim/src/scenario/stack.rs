@@ -6,7 +6,6 @@ use tcp::profile::TcpProfile;
 use units::Duration;
 
 /// The transport stack of a host.
-#[expect(clippy::large_enum_variant, reason = "a scenario has one for each host")]
 #[derive(Debug, Clone, PartialEq)]
 pub enum StackSpec {
     /// TCP.

@@ -31,14 +31,14 @@ const MAX_HELD: usize = 1 << 17;
 const TOLERANCE: u64 = 2_000;
 
 /// An event that is held.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 struct HeldEvent {
     at: u64,
     index: u64,
     what: HeldRecord,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 enum HeldRecord {
     Sent { packet: LoggedPacket, eliciting: bool },
     Received { packet: LoggedPacket, acked: u64, largest: Option<u64> },
