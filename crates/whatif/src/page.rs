@@ -8,6 +8,8 @@ use super::{MAX_MISFIT, TransferProgress, TransferResult, WhatIf};
 
 /// Most points of a recorded curve; every n-th of more is drawn.
 const MAX_POINTS: usize = 2_000;
+/// A difference of the time that is marked.
+const NOTABLE: f64 = 0.01;
 /// Alternatives beyond this number are listed, and their curves hidden at first.
 const SHOWN: usize = 6;
 
@@ -91,9 +93,9 @@ impl WhatIf {
         ];
         let columns = [TableColumn::words("sender and changes")].into_iter();
         let row = |one: &super::Alternative| {
-            let tone = if one.spread_s.1 < self.recorded.time_s {
+            let tone = if one.spread_s.1 < self.recorded.time_s * (1.0 - NOTABLE) {
                 Tone::Good
-            } else if one.spread_s.0 > self.recorded.time_s {
+            } else if one.spread_s.0 > self.recorded.time_s * (1.0 + NOTABLE) {
                 Tone::Bad
             } else {
                 Tone::Plain
@@ -111,7 +113,7 @@ impl WhatIf {
         ReportTable {
             columns: columns.chain(numbers.map(TableColumn::numbers)).collect(),
             rows: self.alternatives.iter().map(row).collect(),
-            note: "The median run. Marked as good: all runs are shorter than the recorded transfer; as bad: all are \
+            note: "The median run. Marked as good: all runs are shorter than the recorded transfer by 1 %; as bad: all are \
                    longer. The relative time is that of the first simulated sender."
                 .to_owned(),
             ..ReportTable::default()
@@ -132,15 +134,15 @@ impl WhatIf {
     /// The recorded curves with those of simulated transfers: bytes over time, and windows over bytes.
     fn plots(&self, id: &str, simulated: &[(&str, &TransferProgress)]) -> Vec<PagePart> {
         let series = |of: &dyn Fn(&TransferProgress) -> &[(u64, u64)]| {
-            let recorded = ("recorded", SeriesRole::Theory, true, &self.recorded_progress);
+            let recorded = ("recorded", SeriesRole::Nth(0), true, &self.recorded_progress);
             let others = simulated.iter().enumerate().map(|(number, (name, progress))| {
-                (*name, SeriesRole::Nth(number as u8), number < SHOWN, *progress)
+                (*name, SeriesRole::Nth(number as u8 + 1), number < SHOWN, *progress)
             });
             let all = core::iter::once(recorded).chain(others);
             let all = all.filter(|(.., progress)| !of(progress).is_empty());
             let one = |(name, role, is_shown, progress): (&str, SeriesRole, bool, _)| PlotSeries {
                 is_shown,
-                ..PlotSeries::new(name, role, SeriesMark::Step).with_points(points(of(progress)))
+                ..PlotSeries::new(name, role, SeriesMark::Line).with_points(points(of(progress)))
             };
             all.map(one).collect::<Vec<_>>()
         };
