@@ -1,8 +1,10 @@
 //! Virtual time in whole nanoseconds.
 
+use core::cmp::Ordering;
 use core::fmt;
+use core::iter::Sum;
 use core::num::NonZeroU64;
-use core::ops::{Add, AddAssign, Sub};
+use core::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
 
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +14,7 @@ use serde::{Deserialize, Serialize};
 ///
 /// Serialized as nanoseconds since the start plus two, [`Instant::MAX`] as 0: "never" is then short
 /// in a variable-length encoding.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Deserialize, Serialize)]
 #[serde(from = "Written", into = "Written")]
 pub struct Instant(NonZeroU64);
 
@@ -47,6 +49,12 @@ impl Instant {
     #[inline]
     pub const fn since(self, earlier: Self) -> Duration {
         Duration(self.0.get().saturating_sub(earlier.0.get()))
+    }
+
+    /// The time `span` before this one, not before the start.
+    #[inline]
+    pub const fn saturating_sub(self, span: Duration) -> Self {
+        Self::from_nanos(self.as_nanos().saturating_sub(span.0))
     }
 
     /// Seconds since the start, for reports only.
@@ -140,6 +148,28 @@ impl From<Written> for Instant {
     }
 }
 
+impl PartialOrd for Instant {
+    #[inline]
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Instant {
+    #[inline]
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.0.cmp(&other.0)
+    }
+
+    /// Not by comparison of the stored values: LLVM (of rustc 1.95, at optimization levels 1 and s)
+    /// merges that into `Option::map` as an unsigned minimum, 0 for `None`, and keeps the promise that
+    /// the result is not 0, so that `None` becomes an instant.
+    #[inline]
+    fn min(self, other: Self) -> Self {
+        Self::from_nanos(self.as_nanos().min(other.as_nanos()))
+    }
+}
+
 impl Add<Duration> for Instant {
     type Output = Self;
     #[inline]
@@ -176,6 +206,37 @@ impl Sub for Duration {
     #[inline]
     fn sub(self, other: Self) -> Self {
         Self(self.0 - other.0)
+    }
+}
+
+impl SubAssign for Duration {
+    #[inline]
+    fn sub_assign(&mut self, other: Self) {
+        *self = *self - other;
+    }
+}
+
+impl Mul<u64> for Duration {
+    type Output = Self;
+    /// Saturates at [`Duration::MAX`].
+    #[inline]
+    fn mul(self, n: u64) -> Self {
+        self.saturating_mul(n)
+    }
+}
+
+impl Div<u64> for Duration {
+    type Output = Self;
+    /// Rounds down; panics if `n` is zero.
+    #[inline]
+    fn div(self, n: u64) -> Self {
+        Self(self.0 / n)
+    }
+}
+
+impl Sum for Duration {
+    fn sum<I: Iterator<Item = Self>>(parts: I) -> Self {
+        parts.fold(Self::ZERO, Add::add)
     }
 }
 
@@ -225,6 +286,8 @@ mod tests {
         assert_eq!(t.as_nanos(), 100_000_000);
         assert_eq!(t.since(Instant::ZERO), Duration::from_millis(100));
         assert_eq!(Instant::ZERO.since(t), Duration::ZERO);
+        assert_eq!(t.saturating_sub(Duration::from_millis(99)).as_nanos(), 1_000_000);
+        assert_eq!(t.saturating_sub(Duration::from_secs(1)), Instant::ZERO);
     }
 
     #[test]
@@ -236,10 +299,32 @@ mod tests {
         assert_eq!(Written::from(Instant::MAX).0, 0);
     }
 
+    /// An optional time that is limited by another; `MAX` without one.
+    #[inline(never)]
+    fn limited(limit: Instant, (_, at): (Instant, Option<Instant>)) -> Instant {
+        let Some(at) = at.map(|at| at.min(limit)) else { return Instant::MAX };
+        at
+    }
+
+    #[test]
+    fn no_instant_is_not_the_earliest_one() {
+        let now = Instant::from_nanos(core::hint::black_box(100));
+        assert_eq!(limited(now, (now, core::hint::black_box(None))), Instant::MAX);
+        assert_eq!(limited(now, (now, Some(Instant::ZERO))), Instant::ZERO);
+    }
+
     #[test]
     fn addition_saturates() {
         let end = Instant::from_nanos(u64::MAX);
         assert_eq!(end + Duration::from_secs(1), end);
+    }
+
+    #[test]
+    fn durations_scale() {
+        let trip = Duration::from_millis(3);
+        assert_eq!(trip * 5 / 2, Duration::from_micros(7_500));
+        assert_eq!(Duration::MAX * 2, Duration::MAX);
+        assert_eq!([trip, trip].into_iter().sum::<Duration>(), Duration::from_millis(6));
     }
 
     #[test]
