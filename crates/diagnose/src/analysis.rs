@@ -60,10 +60,10 @@ pub struct Analysis {
     pub events: ConnectionEvents,
     /// What its time was spent on; `None` without data, or if the capture has one direction only.
     pub exchange: Option<Box<ExchangeBudget>>,
-    /// Time in ns from the end of an earlier connection between the same ports; `None` without one.
-    pub after_previous: Option<u64>,
-    /// From its last packet to the end of the capture, in ns; 0 if that is unknown.
-    pub silent_after: u64,
+    /// Time from the end of an earlier connection between the same ports; `None` without one.
+    pub after_previous: Option<Duration>,
+    /// From its last packet to the end of the capture; 0 if that is unknown.
+    pub silent_after: Duration,
     /// Summary of the kernels' own logs.
     pub states: KernelStateSummary,
     /// The first packets, at most [`AnalysisSettings::packets`](crate::AnalysisSettings::packets).
@@ -121,22 +121,22 @@ impl Analysis {
     /// Goodput of the main direction from the first packet until the last delivery, in bytes per
     /// second.
     pub fn goodput(&self) -> f64 {
-        let (bytes, ns) = match (self.account(), self.main()) {
+        let (bytes, time) = match (self.account(), self.main()) {
             (Some(account), _) => (account.bytes, account.time),
             (None, Some(flow)) => {
                 // Data never acknowledged count as delivered at the last packet.
-                let last = if flow.answered { flow.last_delivery } else { self.last.as_nanos() };
-                (flow.bytes, last.saturating_sub(self.first.as_nanos()))
+                let last = if flow.answered { flow.last_delivery } else { self.last };
+                (flow.bytes, last.since(self.first))
             }
-            (None, None) => (0, 0),
+            (None, None) => (0, Duration::ZERO),
         };
-        if ns == 0 { 0.0 } else { bytes as f64 * 1e9 / ns as f64 }
+        if time.is_zero() { 0.0 } else { bytes as f64 * 1e9 / time.as_nanos() as f64 }
     }
 
     /// From its first packet to its last; without packets the time of a kernel's account.
     pub fn duration(&self) -> Duration {
         match self.account() {
-            Some(account) => Duration::from_nanos(account.time),
+            Some(account) => account.time,
             None => self.last.since(self.first),
         }
     }

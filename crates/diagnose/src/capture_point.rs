@@ -7,6 +7,8 @@
 
 use packet::Dir;
 
+use units::Duration;
+
 use crate::CapturedPacket;
 
 /// The capture point relative to the data of one direction.
@@ -35,39 +37,40 @@ impl CapturePoint {
     }
 }
 
-/// Round-trip times from the capture point, in ns.
+/// Round-trip times from the capture point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CaptureDistances {
     /// To the host that sent the SYN (or was seen first).
-    pub to_client: Option<u64>,
+    pub to_client: Option<Duration>,
     /// To the other host.
-    pub to_server: Option<u64>,
+    pub to_server: Option<Duration>,
 }
 
 impl CaptureDistances {
-    /// The round trip between the hosts, in ns; 0 as far as it is unknown.
-    pub(crate) fn round_trip(self) -> u64 {
-        self.to_client.unwrap_or(0).saturating_add(self.to_server.unwrap_or(0))
+    /// The round trip between the hosts; 0 as far as it is unknown.
+    pub(crate) fn round_trip(self) -> Duration {
+        self.to_client.unwrap_or_default() + self.to_server.unwrap_or_default()
     }
 
     /// Round-trip time from the capture point to the receiver of this direction.
-    pub(crate) fn rtt_to_receiver(&self, data: Dir) -> Option<u64> {
+    pub(crate) fn rtt_to_receiver(&self, data: Dir) -> Option<Duration> {
         if data == Dir::Forward { self.to_server } else { self.to_client }
     }
 
     /// Round-trip time from the capture point to the sender of this direction.
-    pub(crate) fn behind(&self, data: Dir) -> Option<u64> {
+    pub(crate) fn rtt_to_sender(&self, data: Dir) -> Option<Duration> {
         self.rtt_to_receiver(data.reversed())
     }
 
     pub(crate) fn point(&self, data: Dir) -> CapturePoint {
-        let (Some(to_receiver), Some(behind)) = (self.rtt_to_receiver(data), self.behind(data))
+        let (Some(to_receiver), Some(to_sender)) =
+            (self.rtt_to_receiver(data), self.rtt_to_sender(data))
         else {
             return CapturePoint::Unknown;
         };
         // A host answers within microseconds; a host a fifth of the RTT away is not this one.
-        let whole = to_receiver + behind;
-        if behind <= whole / 5 {
+        let whole = to_receiver + to_sender;
+        if to_sender <= whole / 5 {
             CapturePoint::Sender
         } else if to_receiver <= whole / 5 {
             CapturePoint::Receiver
@@ -78,23 +81,23 @@ impl CaptureDistances {
 
     /// Estimates the distances from the packets of a connection whose handshake was not captured.
     pub(crate) fn estimate(packets: &[CapturedPacket]) -> Self {
-        let mut place = Self::default();
+        let mut distances = Self::default();
         for dir in [Dir::Forward, Dir::Reverse] {
             // The time from data of `dir` to their ACK, and from timestamps of `dir` to their echo:
             // both are the round trip to the receiver of `dir`.
             let found = [to_ack(packets, dir), to_echo(packets, dir)].into_iter().flatten().min();
             if dir == Dir::Forward {
-                place.to_server = found;
+                distances.to_server = found;
             } else {
-                place.to_client = found;
+                distances.to_client = found;
             }
         }
-        place
+        distances
     }
 }
 
 /// The shortest time from a data packet to the ACK of its last byte.
-fn to_ack(packets: &[CapturedPacket], dir: Dir) -> Option<u64> {
+fn to_ack(packets: &[CapturedPacket], dir: Dir) -> Option<Duration> {
     let mut best = None;
     for (n, data) in packets.iter().enumerate() {
         let sent = &data.segment;
@@ -106,15 +109,15 @@ fn to_ack(packets: &[CapturedPacket], dir: Dir) -> Option<u64> {
             .iter()
             .find(|p| p.segment.dir != dir && p.segment.ack.0.wrapping_sub(end) as i32 >= 0);
         if let Some(ack) = ack {
-            let took = ack.at.since(data.at).as_nanos();
-            best = Some(best.map_or(took, |b: u64| b.min(took)));
+            let took = ack.at.since(data.at);
+            best = Some(best.map_or(took, |best: Duration| best.min(took)));
         }
     }
     best
 }
 
 /// The shortest time from the first packet with a timestamp to the first that echoes it.
-fn to_echo(packets: &[CapturedPacket], dir: Dir) -> Option<u64> {
+fn to_echo(packets: &[CapturedPacket], dir: Dir) -> Option<Duration> {
     let mut best = None;
     let mut last_val = None;
     for (n, one) in packets.iter().enumerate() {
@@ -127,8 +130,8 @@ fn to_echo(packets: &[CapturedPacket], dir: Dir) -> Option<u64> {
             p.segment.dir != dir && p.segment.timestamps.is_some_and(|t| t.ecr == stamp.val)
         });
         if let Some(echo) = echo {
-            let took = echo.at.since(one.at).as_nanos();
-            best = Some(best.map_or(took, |b: u64| b.min(took)));
+            let took = echo.at.since(one.at);
+            best = Some(best.map_or(took, |best: Duration| best.min(took)));
         }
     }
     best

@@ -5,25 +5,32 @@ use std::net::IpAddr;
 
 use packet::wire::IcmpProblem;
 use packet::{Dir, Flags};
+use units::{Duration, Instant};
 
 use crate::CapturedPacket;
 
 /// Most resets and ICMP errors that are kept.
 const MAX_KEPT: usize = 16;
 
-/// Packets of one kind: their number, the time in ns and the frame of the first and of the last.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// Packets of one kind: their number, the time and the frame of the first and of the last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PacketSpan {
     /// Number of packets.
     pub count: u64,
     /// The first.
-    pub first: (u64, u64),
+    pub first: (Instant, u64),
     /// The last.
-    pub last: (u64, u64),
+    pub last: (Instant, u64),
+}
+
+impl Default for PacketSpan {
+    fn default() -> Self {
+        Self { count: 0, first: (Instant::ZERO, 0), last: (Instant::ZERO, 0) }
+    }
 }
 
 impl PacketSpan {
-    fn add(&mut self, at: u64, frame: u64) {
+    fn add(&mut self, at: Instant, frame: u64) {
         if self.count == 0 {
             self.first = (at, frame);
         }
@@ -35,14 +42,14 @@ impl PacketSpan {
 /// An RST.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ResetSegment {
-    /// Time in ns and frame.
-    pub at: (u64, u64),
+    /// Time and frame.
+    pub at: (Instant, u64),
     /// Direction; its host is the source of the packet, which need not have sent it.
     pub dir: Dir,
     /// Time to live; 0 if it is unknown.
     pub ttl: u8,
-    /// Silence before it, in ns.
-    pub silence: u64,
+    /// Silence before it.
+    pub silence: Duration,
     /// The last packet before it came from the other host.
     pub is_answer: bool,
     /// Bytes of each host, by [`Dir`], that were captured and not acknowledged.
@@ -68,8 +75,8 @@ impl ResetSegment {
 /// An ICMP error about a packet of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IcmpNotice {
-    /// Time in ns and frame.
-    pub at: (u64, u64),
+    /// Time and frame.
+    pub at: (Instant, u64),
     /// The host that reports it.
     pub reporter: IpAddr,
     /// What it reports.
@@ -104,7 +111,7 @@ pub struct ConnectionEvents {
     /// Next sequence number of each host, and the highest acknowledged one.
     next: [Option<u32>; 2],
     acked: [Option<u32>; 2],
-    last: Option<(u64, Dir)>,
+    last: Option<(Instant, Dir)>,
     last_data: Option<Dir>,
     fins: u8,
 }
@@ -118,7 +125,7 @@ impl ConnectionEvents {
     /// Records the next packet.
     pub(crate) fn push(&mut self, packet: &CapturedPacket) {
         let segment = &packet.segment;
-        let (at, frame) = (packet.at.as_nanos(), packet.frame);
+        let (at, frame) = (packet.at, packet.frame);
         let dir = segment.dir;
         let has = |flag: Flags| segment.flags.has(flag);
         if has(Flags::RST) {
@@ -179,7 +186,7 @@ impl ConnectionEvents {
         if self.resets.len() == MAX_KEPT {
             return;
         }
-        let (at, dir) = (packet.at.as_nanos(), packet.segment.dir);
+        let (at, dir) = (packet.at, packet.segment.dir);
         let unacknowledged = [0, 1].map(|host| match (self.next[host], self.acked[host]) {
             (Some(next), Some(acked)) if is_after(next, acked) => next.wrapping_sub(acked),
             _ => 0,
@@ -188,7 +195,7 @@ impl ConnectionEvents {
             at: (at, packet.frame),
             dir,
             ttl: packet.ttl,
-            silence: self.last.map_or(0, |(last, _)| at.saturating_sub(last)),
+            silence: self.last.map_or(Duration::ZERO, |(last, _)| at.since(last)),
             is_answer: self.last.is_some_and(|(_, last)| last != dir),
             unacknowledged,
             missed: 0,

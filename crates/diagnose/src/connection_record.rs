@@ -8,6 +8,7 @@ use std::borrow::Cow;
 
 use packet::wire::Endpoints;
 use packet::{Dir, Flags, Segment};
+use units::{Duration, Instant};
 
 use crate::connection_events::IcmpNotice;
 use crate::packet_log::{PacketLog, PacketLogReader};
@@ -24,7 +25,7 @@ fn analyzer(packets: PacketLogReader<'_>) -> ConnectionAnalyzer {
     let settings = AnalysisSettings { packets: packets_kept as usize, turns: turns as usize };
     let mut analyzer = ConnectionAnalyzer::new(packets.ends(), stream, settings);
     if let Some(millis) = previous.checked_sub(1) {
-        analyzer.set_previous(u64::from(millis) * 1_000_000);
+        analyzer.set_previous(Duration::from_millis(u64::from(millis)));
     }
     packets.for_each(|packet| analyzer.push(&packet));
     analyzer
@@ -72,12 +73,12 @@ impl ConnectionRecorder {
         self.analyzer().push_icmp(notice);
     }
 
-    /// Sets the time in ns since the end of an earlier connection between the same ports.
-    pub fn set_previous(&mut self, gap: u64) {
+    /// Sets the time since the end of an earlier connection between the same ports.
+    pub fn set_previous(&mut self, gap: Duration) {
         match &mut self.0 {
             Recorder::Few(log) => {
                 let [stream, packets, turns, _] = log.reader().numbers();
-                let millis = u32::try_from(gap / 1_000_000).unwrap_or(u32::MAX - 1);
+                let millis = u32::try_from(gap.as_millis()).unwrap_or(u32::MAX - 1);
                 *log = log.with_numbers([stream, packets, turns, millis.saturating_add(1)]);
             }
             Recorder::Many(analyzer) => analyzer.set_previous(gap),
@@ -103,11 +104,11 @@ impl ConnectionRecorder {
         }
     }
 
-    /// Times of the first and the last packet, in ns; `None` without one.
-    pub fn span(&self) -> Option<(u64, u64)> {
+    /// Times of the first and the last packet; `None` without one.
+    pub fn span(&self) -> Option<(Instant, Instant)> {
         match &self.0 {
             Recorder::Few(log) => {
-                let mut times = log.reader().map(|packet| packet.at.as_nanos());
+                let mut times = log.reader().map(|packet| packet.at);
                 let first = times.next()?;
                 Some(times.fold((first, first), |(from, to), at| (from.min(at), to.max(at))))
             }
@@ -183,12 +184,12 @@ impl ConnectionRecorder {
         }
     }
 
-    /// Ends the connection; `end` is the time of the capture's last packet, in ns.
-    pub fn finish(self, end: u64) -> RecordedConnection {
-        let silent = end.saturating_sub(self.span().map_or(end, |(_, last)| last));
+    /// Ends the connection; `end` is the time of the capture's last packet.
+    pub fn finish(self, end: Instant) -> RecordedConnection {
+        let silent = end.since(self.span().map_or(end, |(_, last)| last));
         let content = match self.0 {
             Recorder::Few(log) => {
-                let silent_after_ms = u32::try_from(silent / 1_000_000).unwrap_or(u32::MAX);
+                let silent_after_ms = u32::try_from(silent.as_millis()).unwrap_or(u32::MAX);
                 Recorded::Few { log: log.into_bytes(), of_filtered_capture: false, silent_after_ms }
             }
             Recorder::Many(analyzer) => {
@@ -253,7 +254,7 @@ impl RecordedConnection {
             Recorded::Few { log, of_filtered_capture, silent_after_ms } => {
                 let mut analysis = analyzer(PacketLogReader::new(log)).finish();
                 analysis.of_filtered_capture = *of_filtered_capture;
-                analysis.silent_after = u64::from(*silent_after_ms) * 1_000_000;
+                analysis.silent_after = Duration::from_millis(u64::from(*silent_after_ms));
                 Cow::Owned(analysis)
             }
         }
@@ -265,7 +266,7 @@ mod tests {
     use std::net::SocketAddr;
 
     use packet::{Dir, Flags};
-    use units::{Instant, SeqNum};
+    use units::SeqNum;
 
     use super::*;
 
@@ -313,7 +314,7 @@ mod tests {
                 analyzer.push(&packet);
             });
             assert_eq!((record.ends(), record.span()), (ends(), analyzer.span()));
-            let end = analyzer.span().map_or(0, |(_, last)| last);
+            let end = analyzer.span().map_or(Instant::ZERO, |(_, last)| last);
             let (record, analysis) = (record.finish(end), analyzer.finish());
             assert_eq!(record.stream(), 3);
             assert_eq!(format!("{:?}", record.analysis()), format!("{analysis:?}"), "{count}");

@@ -1,5 +1,7 @@
 //! A connection with its findings.
 
+use units::Duration;
+
 use crate::rules::{self, DiagnosisCase, Finding, TransferSummary};
 use crate::{Analysis, FlowAnalysis, Timeline};
 
@@ -22,7 +24,7 @@ impl Diagnosis {
         let flow = match analysis.main() {
             Some(flow) => flow,
             None => {
-                empty = FlowAnalysis::empty(analysis.first.as_nanos(), analysis.last.as_nanos());
+                empty = FlowAnalysis::empty(analysis.first, analysis.last);
                 &empty
             }
         };
@@ -48,14 +50,14 @@ impl Diagnosis {
         Some(Self { course, findings, primary })
     }
 
-    /// Cost of the finding that limited the connection, in ns; 0 without one.
-    pub fn primary_cost(&self) -> u64 {
+    /// Cost of the finding that limited the connection; 0 without one.
+    pub fn primary_cost(&self) -> Duration {
         let limit = self.findings.iter().find(|finding| Some(finding.code) == self.primary);
-        limit.map_or(0, |finding| finding.cost)
+        limit.map_or(Duration::ZERO, |finding| finding.cost)
     }
 
-    /// Lost time that the findings explain, in ns: that of the costliest, since they overlap.
-    pub fn cost(&self) -> u64 {
-        self.findings.first().map_or(0, |finding| finding.cost)
+    /// Lost time that the findings explain: that of the costliest, since they overlap.
+    pub fn cost(&self) -> Duration {
+        self.findings.first().map_or(Duration::ZERO, |finding| finding.cost)
     }
 }

@@ -7,6 +7,8 @@
 //! pause between two flights. The samples go into a histogram over the logarithm of the rate,
 //! weighted by bytes.
 
+use units::{Duration, Instant};
+
 /// Deliveries in the ring.
 const RING: usize = 32;
 const SUB: u64 = 16;
@@ -16,15 +18,22 @@ const BINS: usize = 26 * SUB as usize;
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Dispersion {
-    ring: Vec<(u64, u64)>,
+    ring: Vec<(Instant, u64)>,
     next: usize,
     bins: Vec<u64>,
     total: u64,
 }
 
 impl Dispersion {
-    /// Adds a delivery of `bytes`, `total` since the beginning; `rtt` is the round-trip time in ns.
-    pub(crate) fn delivered(&mut self, at: u64, bytes: u64, total: u64, mss: u64, rtt: u64) {
+    /// Adds a delivery of `bytes`, `total` since the beginning; `rtt` is the round-trip time.
+    pub(crate) fn delivered(
+        &mut self,
+        at: Instant,
+        bytes: u64,
+        total: u64,
+        mss: u64,
+        rtt: Duration,
+    ) {
         if self.ring.len() < RING {
             self.ring.push((at, total));
         } else {
@@ -35,12 +44,12 @@ impl Dispersion {
         let newest = if len < RING { len - 1 } else { (self.next + RING - 1) % RING };
         for back in 4..len {
             let (then, had) = self.ring[(newest + len - back) % len];
-            let (span, moved) = (at - then, total - had);
+            let (span, moved) = (at.since(then), total - had);
             if moved < 8 * mss {
                 continue;
             }
-            if span > 0 && span < rtt / 2 {
-                self.count(units::ratio::scaled(moved, 1_000_000_000, span), bytes);
+            if !span.is_zero() && span < rtt / 2 {
+                self.count(units::ratio::scaled(moved, 1_000_000_000, span.as_nanos()), bytes);
             }
             break;
         }

@@ -4,6 +4,8 @@
 //! (the recovery point of RFC 6675 section 5). A window reduction for ECN is an episode of zero
 //! length without retransmissions.
 
+use units::{Duration, Instant};
+
 /// Most episodes recorded in full; later ones are only counted.
 pub(crate) const KEPT: usize = 16_384;
 
@@ -30,12 +32,12 @@ pub enum RecoveryTrigger {
 pub struct RecoveryEpisode {
     /// Its trigger; an expiry of the timer within it makes it [`RecoveryTrigger::Timer`].
     pub trigger: RecoveryTrigger,
-    /// First retransmission, in ns.
-    pub begin: u64,
+    /// First retransmission.
+    pub begin: Instant,
     /// Time of the last packet before it.
-    pub silent_since: u64,
-    /// End, in ns: everything sent before it is acknowledged.
-    pub end: u64,
+    pub silent_since: Instant,
+    /// End: everything sent before it is acknowledged.
+    pub end: Instant,
     /// Frames of the first and last packet.
     pub frames: (u64, u64),
     /// Retransmitted packets.
@@ -53,10 +55,33 @@ pub struct RecoveryEpisode {
     pub window: u64,
     /// Bytes of new data sent during the episode.
     pub sent_above: u64,
-    /// Round-trip time at its begin, in ns.
-    pub rtt: u64,
+    /// Round-trip time at its begin.
+    pub rtt: Duration,
     /// The first retransmission was of the last bytes sent (tail loss).
     pub tail: bool,
     /// It has ended.
     pub over: bool,
+}
+
+impl RecoveryEpisode {
+    /// An episode that begins and ends at `at`, without retransmissions.
+    pub(crate) const fn new(trigger: RecoveryTrigger, at: Instant, frame: u64) -> Self {
+        Self {
+            trigger,
+            begin: at,
+            silent_since: at,
+            end: at,
+            frames: (frame, frame),
+            retransmitted: 0,
+            spurious: 0,
+            acked_before: 0,
+            timeouts: 0,
+            flight: 0,
+            window: 0,
+            sent_above: 0,
+            rtt: Duration::ZERO,
+            tail: false,
+            over: false,
+        }
+    }
 }

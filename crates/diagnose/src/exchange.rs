@@ -9,19 +9,20 @@
 //! its peer, and the repair of losses from the transfer.
 
 use packet::Dir;
+use units::{Duration, Instant};
 
 use crate::CapturedPacket;
 use crate::capture_point::CaptureDistances;
-use crate::half_connection::HalfConnection;
+use crate::half_connection::{FrameTime, HalfConnection};
 use crate::rounds::TimeUse;
 
 /// Longest request that a server is expected to answer, in bytes: an initial window (RFC 6928). What
 /// is longer may be an upload, after which nothing is due.
 const MAX_REQUEST: u64 = 14_600;
 
-/// Shortest wait of a slow response, in ns. Linux and FreeBSD retransmit a lost response several times in
+/// Shortest wait of a slow response. Linux and FreeBSD retransmit a lost response several times in
 /// a second, and a user's flow of thought is interrupted.
-pub const SLOW_RESPONSE: u64 = 1_000_000_000;
+pub const SLOW_RESPONSE: Duration = Duration::from_secs(1);
 
 /// Messages with fewer bytes in both directions are keystrokes and heartbeats.
 pub const MIN_MESSAGE: u64 = 100;
@@ -71,14 +72,20 @@ impl ExchangeShare {
 }
 
 /// A span of time between two packets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LongestWait {
-    /// Its length, in ns.
-    pub ns: u64,
+    /// Its length.
+    pub length: Duration,
     /// The packets between which it was, by frame.
     pub frames: (u64, u64),
-    /// Time of the second, in ns.
-    pub until: u64,
+    /// Time of the second.
+    pub until: Instant,
+}
+
+impl Default for LongestWait {
+    fn default() -> Self {
+        Self { length: Duration::ZERO, frames: (0, 0), until: Instant::ZERO }
+    }
 }
 
 /// Waits of one kind.
@@ -86,8 +93,8 @@ pub struct LongestWait {
 pub struct Waits {
     /// Number of waits.
     pub count: u64,
-    /// Their sum, in ns.
-    pub total: u64,
+    /// Their sum.
+    pub total: Duration,
     /// The longest.
     pub longest: LongestWait,
 }
@@ -95,44 +102,44 @@ pub struct Waits {
 impl Waits {
     fn add(&mut self, wait: LongestWait) {
         self.count += 1;
-        self.total = self.total.saturating_add(wait.ns);
-        if wait.ns > self.longest.ns || self.count == 1 {
+        self.total += wait.length;
+        if wait.length > self.longest.length || self.count == 1 {
             self.longest = wait;
         }
     }
 
     /// Takes this out of each.
-    fn shorten(&mut self, each: u64) {
-        self.total = self.total.saturating_sub(each.saturating_mul(self.count));
-        self.longest.ns = self.longest.ns.saturating_sub(each);
+    fn shorten(&mut self, each: Duration) {
+        self.total = self.total.saturating_sub(each * self.count);
+        self.longest.length = self.longest.length.saturating_sub(each);
     }
 
     /// Adds this to each.
-    fn lengthen(&mut self, each: u64) {
+    fn lengthen(&mut self, each: Duration) {
         if self.count > 0 {
-            self.total = self.total.saturating_add(each.saturating_mul(self.count));
-            self.longest.ns = self.longest.ns.saturating_add(each);
+            self.total += each * self.count;
+            self.longest.length += each;
         }
     }
 
-    /// Their mean, in ns; `None` without any.
-    pub fn mean(&self) -> Option<u64> {
-        self.total.checked_div(self.count)
+    /// Their mean; `None` without any.
+    pub fn mean(&self) -> Option<Duration> {
+        (self.count > 0).then(|| self.total / self.count)
     }
 }
 
 /// The time of a connection by what it was spent on; the parts add up to its duration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ExchangeBudget {
-    ns: [u64; 5],
-    /// From the first packet to the end of the handshake, in ns; part of the network's time.
-    pub handshake: u64,
+    times: [Duration; 5],
+    /// From the first packet to the end of the handshake; part of the network's time.
+    pub handshake: Duration,
     /// Think times before the answers of each host, by [`Dir`]: before responses those of the server,
     /// before further requests those of the client.
     pub thinking: [Waits; 2],
-    /// Time that each host paused within its messages, by [`Dir`], in ns. Not rests longer than a timeout,
+    /// Time that each host paused within its messages, by [`Dir`]. Not rests longer than a timeout,
     /// nor pauses below two round trips, which a window may cause.
-    pub pauses: [u64; 2],
+    pub pauses: [Duration; 2],
     /// From the end of a request to the first byte of its response, as the client observes it.
     pub first_byte: Waits,
     /// Waits of [`SLOW_RESPONSE`] or more from the ACK of all data of a request, which shows that the server's
@@ -144,14 +151,14 @@ pub struct ExchangeBudget {
 }
 
 impl ExchangeBudget {
-    /// Nanoseconds spent on this.
-    pub const fn of(&self, share: ExchangeShare) -> u64 {
-        self.ns[share as usize]
+    /// Time spent on this.
+    pub const fn of(&self, share: ExchangeShare) -> Duration {
+        self.times[share as usize]
     }
 
-    /// The sum, in ns.
-    pub fn whole(&self) -> u64 {
-        self.ns.iter().sum()
+    /// The sum.
+    pub fn whole(&self) -> Duration {
+        self.times.into_iter().sum()
     }
 
     /// Number of requests that were answered.
@@ -162,21 +169,21 @@ impl ExchangeBudget {
     /// The largest part apart from idle time; `None` if all is idle.
     pub fn largest(&self) -> Option<ExchangeShare> {
         let shares = ExchangeShare::ALL.into_iter().filter(|one| *one != ExchangeShare::Idle);
-        shares.filter(|&one| self.of(one) > 0).max_by_key(|&one| self.of(one))
+        shares.filter(|&one| !self.of(one).is_zero()).max_by_key(|&one| self.of(one))
     }
 
-    const fn add(&mut self, share: ExchangeShare, ns: u64) {
-        self.ns[share as usize] += ns;
+    fn add(&mut self, share: ExchangeShare, time: Duration) {
+        self.times[share as usize] += time;
     }
 }
 
 /// What is known when data are captured.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ExchangeStart {
-    /// Time of the first packet, in ns.
-    pub(crate) at: u64,
-    /// End of the handshake, in ns.
-    pub(crate) opened: Option<u64>,
+    /// Time of the first packet.
+    pub(crate) at: Instant,
+    /// End of the handshake.
+    pub(crate) opened: Option<Instant>,
     pub(crate) distances: CaptureDistances,
 }
 
@@ -185,7 +192,7 @@ pub(crate) struct ExchangeStart {
 pub(crate) struct ExchangeLog {
     budget: ExchangeBudget,
     /// The host that sent the last data; the time up to them is accounted for.
-    last: Option<(Dir, u64, u64)>,
+    last: Option<(Dir, FrameTime)>,
     /// Bytes captured of each host when its last turn began.
     begun_at: [u64; 2],
     /// Bytes captured of the server at the last data of the client.
@@ -194,22 +201,22 @@ pub(crate) struct ExchangeLog {
     packets: [u64; 2],
     marks: [PauseMark; 2],
     /// The first FIN or RST.
-    closing: Option<u64>,
+    closing: Option<Instant>,
 }
 
-/// Time of a sender so far, in ns, that was not spent on the transfer.
+/// Time of a sender so far that was not spent on the transfer.
 #[derive(Debug, Clone, Copy, Default)]
 struct PauseMark {
     /// Its application paused, and the part of that which was shorter than a timeout.
-    own: u64,
-    pauses: u64,
-    reader: u64,
-    loss: u64,
+    own: Duration,
+    pauses: Duration,
+    reader: Duration,
+    loss: Duration,
 }
 
 impl PauseMark {
     fn of(half: &HalfConnection) -> Self {
-        let spent = |what: TimeUse| half.rounds.spent[what as usize];
+        let spent = |what: TimeUse| half.rounds.log.spent[what as usize];
         Self {
             own: spent(TimeUse::Application) + spent(TimeUse::Idle),
             pauses: spent(TimeUse::Application),
@@ -226,16 +233,16 @@ fn distance(
     dir: Dir,
     halves: &[Option<Box<HalfConnection>>; 2],
     handshake: CaptureDistances,
-) -> u64 {
+) -> Duration {
     let half = |dir: Dir| halves[dir as usize].as_deref();
     let acks = half(dir.reversed()).and_then(|peer| peer.rtt.shortest_to_receiver());
     let echoes = half(dir).and_then(|own| own.rtt.shortest_to_sender());
-    [handshake.behind(dir), acks, echoes].into_iter().flatten().min().unwrap_or(0)
+    [handshake.rtt_to_sender(dir), acks, echoes].into_iter().flatten().min().unwrap_or_default()
 }
 
 impl ExchangeLog {
     /// Records the first FIN or RST.
-    pub(crate) fn closing(&mut self, at: u64) {
+    pub(crate) fn closing(&mut self, at: Instant) {
         self.closing.get_or_insert(at);
     }
 
@@ -248,44 +255,45 @@ impl ExchangeLog {
         start: ExchangeStart,
     ) {
         let dir = packet.segment.dir;
-        let packets = own.counts.new + own.counts.retransmitted;
+        let packets = own.packets();
         if packets == self.packets[dir as usize] {
             // A probe of the window or a keepalive.
             return;
         }
         self.packets[dir as usize] = packets;
-        let (at, frame) = (packet.at.as_nanos(), packet.frame);
+        let (at, frame) = (packet.at, packet.frame);
         let mark = PauseMark::of(own);
         let before = core::mem::replace(&mut self.marks[dir as usize], mark);
         match self.last {
             None => self.first_data(dir, at, start),
-            Some((last, since, since_frame)) if last == dir => {
-                let rest = self.sent_on(dir, at.saturating_sub(since), before, mark);
-                let rest = LongestWait { ns: rest, frames: (since_frame, frame), until: at };
+            Some((last, since)) if last == dir => {
+                let wait = at.since(since.at);
+                let length = self.sent_on(dir, wait, before, mark);
+                let rest = LongestWait { length, frames: (since.frame, frame), until: at };
                 self.check_slow_response(rest, packet, own, peer);
-                let pause = (mark.pauses - before.pauses).min(at.saturating_sub(since));
-                if pause >= 2 * start.distances.round_trip() {
+                let pause = (mark.pauses - before.pauses).min(wait);
+                if pause >= start.distances.round_trip() * 2 {
                     self.budget.pauses[dir as usize] += pause;
                 }
             }
-            Some((_, since, since_frame)) => {
-                let wait = at.saturating_sub(since);
-                if peer.is_none_or(|peer| peer.is_wholly_acked_by(packet.segment.ack.0)) {
-                    let wait = LongestWait { ns: wait, frames: (since_frame, frame), until: at };
+            Some((_, since)) => {
+                let length = at.since(since.at);
+                if peer.is_none_or(|peer| peer.is_wholly_acked_by(packet.segment.ack)) {
+                    let wait = LongestWait { length, frames: (since.frame, frame), until: at };
                     self.budget.thinking[dir as usize].add(wait);
                     self.check_slow_response(wait, packet, own, peer);
                     let payload = u64::from(packet.segment.payload);
-                    self.begun_at[dir as usize] = own.captured.saturating_sub(payload);
+                    self.begun_at[dir as usize] = own.bytes.captured.saturating_sub(payload);
                 } else {
                     // Both hosts send at once.
-                    self.budget.add(ExchangeShare::Transfer, wait);
+                    self.budget.add(ExchangeShare::Transfer, length);
                 }
             }
         }
         if dir == Dir::Forward {
-            self.server_before = peer.map_or(0, |server| server.captured);
+            self.server_before = peer.map_or(0, |server| server.bytes.captured);
         }
-        self.last = Some((dir, at, frame));
+        self.last = Some((dir, FrameTime { at, frame }));
     }
 
     /// Records the `wait` before data of the server if it is that for a slow response.
@@ -298,34 +306,34 @@ impl ExchangeLog {
     ) {
         let Some(client) = client.filter(|_| packet.segment.dir == Dir::Reverse) else { return };
         let payload = u64::from(packet.segment.payload);
-        let sent = server.captured.saturating_sub(payload);
+        let sent = server.bytes.captured.saturating_sub(payload);
         let prelude = sent.saturating_sub(self.server_before);
         let acked = client.all_acked_here();
-        let ns = acked.map_or(0, |acked| wait.until.saturating_sub(acked).min(wait.ns));
-        let request = client.captured.saturating_sub(self.begun_at[Dir::Forward as usize]);
+        let length = acked.map_or(Duration::ZERO, |acked| wait.until.since(acked).min(wait.length));
+        let request = client.bytes.captured.saturating_sub(self.begun_at[Dir::Forward as usize]);
         let is_message = request.max(payload) >= MIN_MESSAGE;
         // After a FIN there is no request, and a gap in the numbers of packets may have been the response.
         let is_doubtful = self.closing.is_some() || server.is_preceded_by_missing();
-        if ns >= SLOW_RESPONSE && is_message && !is_doubtful && prelude <= MAX_PRELUDE {
+        if length >= SLOW_RESPONSE && is_message && !is_doubtful && prelude <= MAX_PRELUDE {
             self.budget.preluded += u64::from(prelude > 0);
-            self.budget.slow_responses.add(LongestWait { ns, ..wait });
+            self.budget.slow_responses.add(LongestWait { length, ..wait });
         }
     }
 
-    fn first_data(&mut self, dir: Dir, at: u64, start: ExchangeStart) {
+    fn first_data(&mut self, dir: Dir, at: Instant, start: ExchangeStart) {
         let Some(opened) = start.opened.map(|opened| opened.min(at)) else {
-            return self.budget.add(ExchangeShare::Idle, at.saturating_sub(start.at));
+            return self.budget.add(ExchangeShare::Idle, at.since(start.at));
         };
-        self.budget.handshake = opened.saturating_sub(start.at);
-        let wait = at - opened;
+        self.budget.handshake = opened.since(start.at);
+        let wait = at.since(opened);
         let travel = if dir == Dir::Forward { None } else { start.distances.to_server };
-        let travel = travel.unwrap_or(0).min(wait);
+        let travel = travel.unwrap_or_default().min(wait);
         self.budget.add(ExchangeShare::Network, self.budget.handshake + travel);
         self.budget.add(ExchangeShare::of_host(dir), wait - travel);
     }
 
     /// Accounts for the time before more data of the same host; returns the part that it paused.
-    fn sent_on(&mut self, dir: Dir, wait: u64, before: PauseMark, now: PauseMark) -> u64 {
+    fn sent_on(&mut self, dir: Dir, wait: Duration, before: PauseMark, now: PauseMark) -> Duration {
         let loss = (now.loss - before.loss).min(wait);
         let reader = (now.reader - before.reader).min(wait - loss);
         let own = (now.own - before.own).min(wait - loss - reader);
@@ -341,23 +349,23 @@ impl ExchangeLog {
         mut self,
         halves: &[Option<Box<HalfConnection>>; 2],
         handshake: CaptureDistances,
-        end: u64,
+        end: Instant,
     ) -> Option<ExchangeBudget> {
-        let (dir, since, _) = self.last?;
+        let (dir, FrameTime { at: since, .. }) = self.last?;
         let half = halves[dir as usize].as_deref()?;
         let end = end.max(since);
         let closing = self.closing.map_or(end, |at| at.clamp(since, end));
         let acked = half.all_acked().map_or(closing, |at| at.clamp(since, closing));
         let mark = PauseMark::of(half);
         let before = self.marks[dir as usize];
-        let loss = (mark.loss - before.loss).min(acked - since);
+        let loss = (mark.loss - before.loss).min(acked.since(since));
         self.budget.add(ExchangeShare::Network, loss);
-        self.budget.add(ExchangeShare::Transfer, acked - since - loss);
+        self.budget.add(ExchangeShare::Transfer, acked.since(since) - loss);
         let is_request = dir == Dir::Forward
-            && half.captured.saturating_sub(self.begun_at[dir as usize]) <= MAX_REQUEST;
+            && half.bytes.captured.saturating_sub(self.begun_at[dir as usize]) <= MAX_REQUEST;
         let waits_for = if is_request { ExchangeShare::Server } else { ExchangeShare::Idle };
-        self.budget.add(waits_for, closing - acked);
-        self.budget.add(ExchangeShare::Idle, end - closing);
+        self.budget.add(waits_for, closing.since(acked));
+        self.budget.add(ExchangeShare::Idle, end.since(closing));
         let travel = [Dir::Forward, Dir::Reverse].map(|dir| distance(dir, halves, handshake));
         self.budget.first_byte = self.budget.thinking[Dir::Reverse as usize];
         self.budget.first_byte.lengthen(travel[Dir::Forward as usize]);

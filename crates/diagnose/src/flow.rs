@@ -1,6 +1,7 @@
 //! The analysis of the data of one direction.
 
 use packet::Dir;
+use units::{Duration, Instant};
 
 use crate::capture_point::CapturePoint;
 use crate::connection::Syn;
@@ -30,16 +31,16 @@ pub struct FlowAnalysis {
     pub captured: u64,
     /// Delayed ACKs that the sender waited for.
     pub stalls: AckStalls,
-    /// First and last moment of the connection, in ns.
-    pub span: (u64, u64),
-    /// Time in ns and frame of the first data.
-    pub first_data: (u64, u64),
+    /// First and last moment of the connection.
+    pub span: (Instant, Instant),
+    /// Time and frame of the first data.
+    pub first_data: (Instant, u64),
     /// The receiver sent a packet after the first data.
     pub answered: bool,
     /// The capture has packets of the receiver, of which a SYN is one.
     pub receiver_captured: bool,
-    /// Time of the last delivery, in ns.
-    pub last_delivery: u64,
+    /// Time of the last delivery.
+    pub last_delivery: Instant,
     /// Last frame with these data or their ACKs.
     pub last_frame: u64,
     /// Counts of the transmissions.
@@ -48,18 +49,18 @@ pub struct FlowAnalysis {
     pub reordering: ReorderingStats,
     /// Segments acknowledged per ACK.
     pub coverage: Coverage,
-    /// Shortest, smoothed and longest round-trip time, in ns.
-    pub rtt: Option<(u64, u64, u64)>,
+    /// Shortest, smoothed and longest round-trip time.
+    pub rtt: Option<(Duration, Duration, Duration)>,
     /// Round-trip samples.
     pub rtt_samples: u64,
     /// Advertised window: smallest, largest, last, in bytes; `None` if its scale is unknown.
     pub window: Option<(u64, u64, u64)>,
     /// Number of times it fell to zero.
     pub zero_windows: u64,
-    /// Waits for the application, and the longest in ns with the frame that ended it.
+    /// Waits for the application, and the longest with the frame that ended it.
     pub pauses: u64,
     /// See `pauses`.
-    pub longest_pause: (u64, u64),
+    pub longest_pause: (Duration, u64),
     /// ACKs with ECE.
     pub ecn_echoes: u64,
     /// Data packets with CE at the capture point.
@@ -92,7 +93,7 @@ impl FlowAnalysis {
     }
 
     /// A flow without data.
-    pub(crate) fn empty(start: u64, end: u64) -> Self {
+    pub(crate) fn empty(start: Instant, end: Instant) -> Self {
         Self {
             dir: Dir::Forward,
             point: CapturePoint::Unknown,
@@ -115,7 +116,7 @@ impl FlowAnalysis {
             window: None,
             zero_windows: 0,
             pauses: 0,
-            longest_pause: (0, 0),
+            longest_pause: (Duration::ZERO, 0),
             ecn_echoes: 0,
             marked: 0,
             episodes: Vec::new(),
@@ -129,49 +130,52 @@ impl FlowAnalysis {
         }
     }
 
-    pub(crate) fn new(half: HalfConnection, syn: &[Option<Syn>; 2], start: u64, end: u64) -> Self {
+    pub(crate) fn new(
+        half: HalfConnection,
+        syn: &[Option<Syn>; 2],
+        start: Instant,
+        end: Instant,
+    ) -> Self {
         let agreed = |has: fn(&Syn) -> bool| syn.iter().all(|syn| syn.as_ref().is_some_and(has));
-        let dispersion = half.dispersion.mode().and_then(|mode| {
-            Some([mode, half.dispersion.quantile(0.5)?, half.dispersion.quantile(0.9)?])
-        });
+        let rates = &half.deliveries.dispersion;
+        let dispersion =
+            rates.mode().and_then(|mode| Some([mode, rates.quantile(0.5)?, rates.quantile(0.9)?]));
+        let answered = half.last.is_answered();
+        let (idle, bytes, counters) = (half.idle, half.bytes, half.counters);
+        let first_data = half.progress.first_data().map(|first| (first.at, first.frame));
         Self {
             dir: half.begin.dir,
             point: half.begin.point,
-            mss: half.mss,
-            bytes: half.bytes(),
-            unseen: half.unseen.bytes,
-            captured: half.captured,
-            stalls: half.stalls,
+            mss: half.segment.mss,
+            bytes: bytes.all(),
+            unseen: bytes.unseen,
+            captured: bytes.captured,
+            stalls: idle.stalls,
             span: (start, end),
-            first_data: half.first_data.unwrap_or((start, 0)),
-            answered: half.last.answered,
-            receiver_captured: half.last.answered
-                || syn[half.begin.dir.reversed() as usize].is_some(),
-            last_delivery: half.last.delivery,
+            first_data: first_data.unwrap_or((start, 0)),
+            answered,
+            receiver_captured: answered || syn[half.begin.dir.reversed() as usize].is_some(),
+            last_delivery: half.deliveries.last_at,
             last_frame: half.last.frame,
-            counts: half.counts,
-            reordering: half.reordering,
-            coverage: half.coverage,
-            rtt: half.rtt.min.map(|min| (min, half.smoothed(), half.rtt.max.unwrap_or(min))),
+            counts: counters.sent,
+            reordering: counters.reordering,
+            coverage: counters.coverage,
+            rtt: half.rtt.min.map(|min| (min, half.rtt.usual(), half.rtt.max.unwrap_or(min))),
             rtt_samples: half.rtt.samples,
-            window: (half.window_max > 0).then_some((
-                half.window_min,
-                half.window_max,
-                half.window,
-            )),
-            zero_windows: half.zero_windows,
-            pauses: half.pauses.count,
-            longest_pause: half.pauses.longest,
+            window: half.window.sizes(),
+            zero_windows: half.window.closures,
+            pauses: idle.pauses.count,
+            longest_pause: idle.pauses.longest,
             ecn_echoes: half.ecn.echoes,
             marked: half.ecn.marked,
-            more_episodes: half.more_episodes,
-            rounds_per_entry: half.rounds.each,
+            more_episodes: half.recovery.more_episodes,
+            rounds_per_entry: half.rounds.log.each,
             dispersion,
-            turns: half.turns.events,
+            turns: half.events.events,
             sack: agreed(|syn| syn.options.sack_permitted),
             stamps: agreed(|syn| syn.stamps),
-            episodes: half.episodes,
-            rounds: half.rounds.finish(),
+            episodes: half.recovery.episodes,
+            rounds: half.rounds.log.finish(),
         }
     }
 }

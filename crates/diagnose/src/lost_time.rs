@@ -1,5 +1,7 @@
 //! Causes of lost time, and the cause of each recovery episode.
 
+use units::Duration;
+
 use crate::FlowAnalysis;
 use crate::episodes::{RecoveryEpisode, RecoveryTrigger};
 use crate::path::{PathEstimate, queue_noise};
@@ -41,6 +43,11 @@ pub enum LostTimeCause {
 
 pub(crate) const LOST_TIME_CAUSES: usize = 15;
 
+/// The fraction `share` of `time`, rounded down.
+pub(crate) fn fraction(time: Duration, share: f64) -> Duration {
+    Duration::from_nanos((time.as_nanos() as f64 * share) as u64)
+}
+
 /// Cause of a recovery episode.
 pub(crate) fn blame(
     episode: &RecoveryEpisode,
@@ -78,7 +85,7 @@ pub(crate) fn blame(
     if timer {
         return LostTimeCause::Timeout;
     }
-    let base = path.base_rtt.unwrap_or(0);
+    let base = path.base_rtt.unwrap_or_default();
     let waited = episode.rtt.saturating_sub(base);
     // A queue that overflows is at its longest.
     let longest = path.queue.max(waited);

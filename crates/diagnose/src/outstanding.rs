@@ -4,14 +4,16 @@
 
 use std::collections::BTreeMap;
 
+use units::{Instant, Offset};
+
 /// A range of the stream that passed the capture point, or a hole that should have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SentRange {
-    pub(crate) start: u64,
-    pub(crate) end: u64,
-    /// Times of the first and the last copy, in ns.
-    pub(crate) first_at: u64,
-    pub(crate) last_at: u64,
+    pub(crate) start: Offset,
+    pub(crate) end: Offset,
+    /// Times of the first and the last copy.
+    pub(crate) first_at: Instant,
+    pub(crate) last_at: Instant,
     /// Copies captured; 0 for a hole, below data that were captured (`first_at` is then their
     /// time).
     pub(crate) copies: u8,
@@ -24,7 +26,7 @@ pub(crate) struct SentRange {
 /// Disjoint ranges by their first byte: data out of order split one in the midst of many.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Outstanding {
-    list: BTreeMap<u64, SentRange>,
+    list: BTreeMap<Offset, SentRange>,
 }
 
 impl Outstanding {
@@ -39,24 +41,29 @@ impl Outstanding {
 
     /// Removes the ranges below `offset`, and the lower part of a range across it; calls `removed`
     /// with each.
-    pub(crate) fn pop_below(&mut self, place: u64, mut gone: impl FnMut(&SentRange)) {
+    pub(crate) fn pop_below(&mut self, offset: Offset, mut removed: impl FnMut(&SentRange)) {
         while let Some(first) = self.list.first_entry() {
             let sent = *first.get();
-            if sent.start >= place {
+            if sent.start >= offset {
                 break;
             }
             first.remove();
-            if sent.end > place {
-                gone(&SentRange { end: place, ..sent });
-                self.push(SentRange { start: place, ..sent });
+            if sent.end > offset {
+                removed(&SentRange { end: offset, ..sent });
+                self.push(SentRange { start: offset, ..sent });
                 break;
             }
-            gone(&sent);
+            removed(&sent);
         }
     }
 
     /// Visits the ranges in `[start, end)`; splits those that reach beyond.
-    pub(crate) fn visit(&mut self, start: u64, end: u64, mut each: impl FnMut(&mut SentRange)) {
+    pub(crate) fn visit(
+        &mut self,
+        start: Offset,
+        end: Offset,
+        mut each: impl FnMut(&mut SentRange),
+    ) {
         if start >= end {
             return;
         }
@@ -68,11 +75,11 @@ impl Outstanding {
     }
 
     /// Splits the range that contains `offset`.
-    fn cut(&mut self, place: u64) {
-        let Some((_, sent)) = self.list.range_mut(..place).next_back() else { return };
-        if sent.end > place {
-            let upper = SentRange { start: place, ..*sent };
-            sent.end = place;
+    fn cut(&mut self, offset: Offset) {
+        let Some((_, sent)) = self.list.range_mut(..offset).next_back() else { return };
+        if sent.end > offset {
+            let upper = SentRange { start: offset, ..*sent };
+            sent.end = offset;
             self.push(upper);
         }
     }
@@ -84,8 +91,10 @@ mod tests {
 
     const SEGMENTS: u64 = 1_000_000;
 
-    fn hole(end: u64) -> SentRange {
-        SentRange { start: 0, end, first_at: 0, last_at: 0, copies: 0, sacked: false, stamp: 0 }
+    fn hole(start: u64, end: u64) -> SentRange {
+        let (first_at, last_at) = (Instant::ZERO, Instant::ZERO);
+        let (start, end) = (Offset(start), Offset(end));
+        SentRange { start, end, first_at, last_at, copies: 0, sacked: false, stamp: 0 }
     }
 
     /// A hole of a million segments, filled in random order: the cost of each must not grow with
@@ -93,33 +102,33 @@ mod tests {
     #[test]
     fn a_million_segments_arrive_in_random_order() {
         let mut out = Outstanding::default();
-        out.push(hole(SEGMENTS));
+        out.push(hole(0, SEGMENTS));
         // A prime steps through all of them.
-        for place in (0..SEGMENTS).map(|n| n * 7_919 % SEGMENTS) {
+        for offset in (0..SEGMENTS).map(|n| Offset(n * 7_919 % SEGMENTS)) {
             let mut seen = 0;
-            out.visit(place, place + 1, |sent| {
-                assert_eq!((sent.start, sent.end, sent.copies), (place, place + 1, 0));
+            out.visit(offset, offset + 1, |sent| {
+                assert_eq!((sent.start, sent.end, sent.copies), (offset, offset + 1, 0));
                 sent.copies += 1;
                 seen += 1;
             });
             assert_eq!(seen, 1);
         }
         let mut gone = 0;
-        out.pop_below(SEGMENTS, |sent| gone += sent.end - sent.start);
+        out.pop_below(Offset(SEGMENTS), |sent| gone += sent.end - sent.start);
         assert_eq!((gone, out.first()), (SEGMENTS, None));
     }
 
     #[test]
     fn a_range_across_the_offset_is_split() {
         let mut out = Outstanding::default();
-        out.push(hole(10));
-        out.push(SentRange { start: 10, end: 20, ..hole(0) });
+        out.push(hole(0, 10));
+        out.push(hole(10, 20));
         let mut seen = Vec::new();
-        out.visit(4, 12, |sent| seen.push((sent.start, sent.end)));
+        out.visit(Offset(4), Offset(12), |sent| seen.push((sent.start.0, sent.end.0)));
         assert_eq!(seen, [(4, 10), (10, 12)]);
         let mut gone = Vec::new();
-        out.pop_below(11, |sent| gone.push((sent.start, sent.end)));
+        out.pop_below(Offset(11), |sent| gone.push((sent.start.0, sent.end.0)));
         assert_eq!(gone, [(0, 4), (4, 10), (10, 11)]);
-        assert_eq!(out.first().map(|sent| (sent.start, sent.end)), Some((11, 12)));
+        assert_eq!(out.first().map(|sent| (sent.start.0, sent.end.0)), Some((11, 12)));
     }
 }

@@ -1,5 +1,7 @@
 //! Path estimates from the traffic.
 
+use units::Duration;
+
 use crate::FlowAnalysis;
 use crate::capture_point::CapturePoint;
 use crate::episodes::RecoveryTrigger;
@@ -8,8 +10,8 @@ use crate::rounds::{Round, TimeUse};
 /// Estimates for the path of one direction's data.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PathEstimate {
-    /// Shortest RTT, in ns: propagation without queues.
-    pub base_rtt: Option<u64>,
+    /// Shortest RTT: propagation without queues.
+    pub base_rtt: Option<Duration>,
     /// Bottleneck rate in bytes of payload per second: from the spacing of bursts, or from the
     /// throughput while its queue never ran empty; `None` without either.
     pub rate: Option<f64>,
@@ -17,8 +19,8 @@ pub struct PathEstimate {
     pub share: Option<f64>,
     /// 90th percentile of the rate over some segments.
     pub burst_rate: Option<f64>,
-    /// Largest queue delay, in ns.
-    pub queue: u64,
+    /// Largest queue delay.
+    pub queue: Duration,
     /// Packets lost per packet sent.
     pub loss: f64,
     /// Loss events (recoveries and timeouts that were not spurious).
@@ -33,22 +35,22 @@ pub struct PathEstimate {
 
 /// Least queue delay that differs from other waiting: a sixteenth of the RTT, and half a
 /// millisecond for interrupt moderation, polling and GRO flush timers.
-pub(crate) fn queue_noise(base: u64) -> u64 {
-    (base / 16).max(500_000)
+pub(crate) fn queue_noise(base: Duration) -> Duration {
+    (base / 16).max(Duration::from_micros(500))
 }
 
 impl PathEstimate {
     /// Estimates the path of the data of one direction.
     pub fn of(flow: &FlowAnalysis) -> Self {
         let base_rtt = flow.rtt.map(|(min, ..)| min);
-        let base = base_rtt.unwrap_or(0);
+        let base = base_rtt.unwrap_or_default();
         let counts = &flow.counts;
         let all = (counts.new + counts.retransmitted).max(1) as f64;
         let needed = flow
             .episodes
             .iter()
             .filter(|e| e.spurious < e.retransmitted || e.trigger == RecoveryTrigger::Inferred);
-        let longest = flow.rounds.iter().map(|r| r.rtt).max().unwrap_or(0);
+        let longest = flow.rounds.iter().map(|r| r.rtt).max().unwrap_or_default();
         Self {
             base_rtt,
             rate: edge(flow, base).or_else(|| busy_rate(flow, base)),
@@ -67,11 +69,11 @@ impl PathEstimate {
 /// Whether the bottleneck was busy throughout the round: its queue never ran empty if even the
 /// shortest RTT includes queue delay. If the receive window limited the sender, the delay may be
 /// the receiver's.
-pub(crate) fn busy(round: &Round, base: u64, mss: u64) -> bool {
+pub(crate) fn busy(round: &Round, base: Duration, mss: u64) -> bool {
     let held = round.of(TimeUse::ReceiveWindow) + round.of(TimeUse::Reader);
     // A packet or two at a time fill no queue: they were answered late.
     round.flight >= 2 * mss
-        && round.min_rtt != u64::MAX
+        && round.min_rtt != Duration::MAX
         && round.min_rtt >= base + queue_noise(base)
         && held * 2 < round.length()
 }
@@ -82,9 +84,9 @@ const MIN_LOADED_ROUNDS: usize = 8;
 /// Whether the round trips rise with the data in flight, as those through a queue of this flow's
 /// own do; jitter of radio and late answers do not depend on it. A flight that stays within half of
 /// its largest size cannot show it, and counts as long as there are enough rounds.
-pub(crate) fn delay_follows_load(flow: &FlowAnalysis, base: u64) -> bool {
-    let loaded = |round: &&Round| round.min_rtt != u64::MAX && round.flight >= flow.mss;
-    let mut rounds: Vec<(u64, u64)> =
+pub(crate) fn delay_follows_load(flow: &FlowAnalysis, base: Duration) -> bool {
+    let loaded = |round: &&Round| round.min_rtt != Duration::MAX && round.flight >= flow.mss;
+    let mut rounds: Vec<(u64, Duration)> =
         flow.rounds.iter().filter(loaded).map(|round| (round.flight, round.min_rtt)).collect();
     if rounds.len() < MIN_LOADED_ROUNDS || flow.bytes < 64 * flow.mss {
         return false;
@@ -92,8 +94,8 @@ pub(crate) fn delay_follows_load(flow: &FlowAnalysis, base: u64) -> bool {
     rounds.sort_unstable();
     let third = rounds.len() / 3;
     let (few, many) = (&rounds[..third], &rounds[rounds.len() - third..]);
-    let median = |part: &[(u64, u64)]| {
-        let mut trips: Vec<u64> = part.iter().map(|one| one.1).collect();
+    let median = |part: &[(u64, Duration)]| {
+        let mut trips: Vec<Duration> = part.iter().map(|one| one.1).collect();
         trips.sort_unstable();
         trips[trips.len() / 2]
     };
@@ -103,9 +105,9 @@ pub(crate) fn delay_follows_load(flow: &FlowAnalysis, base: u64) -> bool {
 
 /// Throughput in bytes per second over all rounds in which the bottleneck was busy and nothing else
 /// limited the sender; `None` for fewer than three rounds or a twentieth of the data.
-fn busy_rate(flow: &FlowAnalysis, base: u64) -> Option<f64> {
+fn busy_rate(flow: &FlowAnalysis, base: Duration) -> Option<f64> {
     let mut rounds = 0;
-    let (mut bytes, mut ns) = (0, 0);
+    let (mut bytes, mut time) = (0, Duration::ZERO);
     // At the receiver the last round ends an RTT after its data.
     let last = match flow.point {
         CapturePoint::Receiver => flow.rounds.iter().rposition(|round| round.sent > 0).unwrap_or(0),
@@ -116,19 +118,20 @@ fn busy_rate(flow: &FlowAnalysis, base: u64) -> Option<f64> {
         if ours * 8 > round.length() * 7 {
             rounds += 1;
             bytes += round.delivered;
-            ns += round.length();
+            time += round.length();
         }
     }
-    (rounds >= 3 && bytes * 20 >= flow.bytes && ns > 0).then(|| bytes as f64 * 1e9 / ns as f64)
+    (rounds >= 3 && bytes * 20 >= flow.bytes && !time.is_zero())
+        .then(|| bytes as f64 * 1e9 / time.as_nanos() as f64)
 }
 
 /// Bottleneck rate from the spacing of bursts. The distribution has an edge: the most frequent rate
 /// is nearly the highest. A steady flow has one too, whatever limits it, so the edge counts only if
 /// bursts are clearly faster than the average of the flow, or if a queue was seen.
-fn edge(flow: &FlowAnalysis, base: u64) -> Option<f64> {
+fn edge(flow: &FlowAnalysis, base: Duration) -> Option<f64> {
     let [usual, _, most] = flow.dispersion?;
-    let at_work: u64 = flow.rounds.iter().map(|r| r.length() - r.of(TimeUse::Idle)).sum();
-    let mean = flow.bytes as f64 * 1e9 / at_work.max(1) as f64;
+    let at_work: Duration = flow.rounds.iter().map(|r| r.length() - r.of(TimeUse::Idle)).sum();
+    let mean = flow.bytes as f64 * 1e9 / at_work.as_nanos().max(1) as f64;
     let queued = flow.rounds.iter().filter(|round| {
         busy(round, base, flow.mss) && round.of(TimeUse::Window) * 2 > round.length()
     });

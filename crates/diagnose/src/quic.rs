@@ -16,6 +16,7 @@ mod analyzer;
 pub mod budget;
 pub mod bursts;
 pub mod captured;
+mod clock;
 pub mod handshake;
 mod packets;
 pub mod rates;
@@ -31,6 +32,9 @@ pub mod transfer;
 pub use analysis::QuicAnalysis;
 pub use analyzer::QuicAnalyzer;
 pub use budget::{QuicBudget, QuicLimiter};
+pub use clock::time;
+
+use units::Duration;
 
 use crate::rules::{Finding, Severity};
 
@@ -53,8 +57,8 @@ impl QuicDiagnosis {
         Self { findings, primary }
     }
 
-    /// Cost of the costliest finding, in ns.
-    pub fn cost(&self) -> u64 {
-        self.findings.first().map_or(0, |finding| finding.cost)
+    /// Cost of the costliest finding.
+    pub fn cost(&self) -> Duration {
+        self.findings.first().map_or(Duration::ZERO, |finding| finding.cost)
     }
 }

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use units::Offset;
+
 /// A set of bytes as half-open ranges.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct StreamRanges {
     /// End of each range by its start.
-    list: BTreeMap<u64, u64>,
+    list: BTreeMap<Offset, Offset>,
     bytes: u64,
 }
 
@@ -21,12 +23,17 @@ impl StreamRanges {
     }
 
     /// End of the range that begins at 0; 0 without one.
-    pub(crate) fn contiguous(&self) -> u64 {
-        self.list.get(&0).copied().unwrap_or(0)
+    pub(crate) fn contiguous(&self) -> Offset {
+        self.list.get(&Offset(0)).copied().unwrap_or_default()
     }
 
     /// Adds `[start, end)`; calls `added` with each part that is new.
-    pub(crate) fn add(&mut self, start: u64, end: u64, mut fresh: impl FnMut(u64, u64)) {
+    pub(crate) fn add(
+        &mut self,
+        start: Offset,
+        end: Offset,
+        mut added: impl FnMut(Offset, Offset),
+    ) {
         if start >= end {
             return;
         }
@@ -40,21 +47,21 @@ impl StreamRanges {
         while let Some((&l, &r)) = self.list.range(start..=end).next() {
             self.list.remove(&l);
             if l > at {
-                fresh(at, l);
+                added(at, l);
                 self.bytes += l - at;
             }
             at = at.max(r);
             right = right.max(r);
         }
         if at < end {
-            fresh(at, end);
+            added(at, end);
             self.bytes += end - at;
         }
         self.list.insert(left, right);
     }
 
     /// Removes `[start, end)`; returns how many of its bytes were in the set.
-    pub(crate) fn remove(&mut self, start: u64, end: u64) -> u64 {
+    pub(crate) fn remove(&mut self, start: Offset, end: Offset) -> u64 {
         let before = self.bytes;
         while let Some((&left, &right)) = self.list.range(..end).next_back()
             && right > start
@@ -81,16 +88,16 @@ impl StreamRanges {
     }
 
     /// Removes everything below `offset`.
-    pub(crate) fn drop_below(&mut self, place: u64) {
+    pub(crate) fn drop_below(&mut self, offset: Offset) {
         while let Some(first) = self.list.first_entry() {
             let (left, right) = (*first.key(), *first.get());
-            if left >= place {
+            if left >= offset {
                 break;
             }
             first.remove();
-            self.bytes -= right.min(place) - left;
-            if right > place {
-                self.list.insert(place, right);
+            self.bytes -= right.min(offset) - left;
+            if right > offset {
+                self.list.insert(offset, right);
                 break;
             }
         }
@@ -110,11 +117,11 @@ mod tests {
     fn half_a_million_ranges_arrive_in_random_order() {
         const RANGES: u64 = 500_000;
         let mut ranges = StreamRanges::default();
-        for place in (0..RANGES).map(|n| n * 7_919 % RANGES) {
-            ranges.add(2 * place, 2 * place + 1, |_, _| {});
+        for offset in (0..RANGES).map(|n| Offset(n * 7_919 % RANGES * 2)) {
+            ranges.add(offset, offset + 1, |_, _| {});
         }
         assert_eq!(ranges.bytes(), RANGES);
-        (0..RANGES).for_each(|place| ranges.drop_below(2 * place));
+        (0..RANGES).for_each(|range| ranges.drop_below(Offset(2 * range)));
         assert_eq!(ranges.bytes(), 1);
     }
 
@@ -127,21 +134,21 @@ mod tests {
             let mut model = BTreeSet::new();
             for (start, len, step) in steps {
                 if step == 0 {
-                    ranges.drop_below(start);
+                    ranges.drop_below(Offset(start));
                     model = model.split_off(&start);
                     continue;
                 }
                 if step == 1 {
                     let removed = (start..start + len).filter(|byte| model.remove(byte)).count();
-                    prop_assert_eq!(ranges.remove(start, start + len), removed as u64);
+                    prop_assert_eq!(ranges.remove(Offset(start), Offset(start + len)), removed as u64);
                     prop_assert_eq!(ranges.bytes(), model.len() as u64);
                     continue;
                 }
-                let mut fresh = BTreeSet::new();
-                ranges.add(start, start + len, |l, r| fresh.extend(l..r));
+                let mut added = BTreeSet::new();
+                ranges.add(Offset(start), Offset(start + len), |l, r| added.extend(l.0..r.0));
                 let expected: BTreeSet<_> =
                     (start..start + len).filter(|byte| !model.contains(byte)).collect();
-                prop_assert_eq!(&fresh, &expected);
+                prop_assert_eq!(&added, &expected);
                 model.extend(expected);
                 prop_assert_eq!(ranges.bytes(), model.len() as u64);
                 prop_assert_eq!(ranges.is_empty(), model.is_empty());

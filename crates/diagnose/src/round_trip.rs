@@ -7,8 +7,10 @@
 
 use std::collections::VecDeque;
 
+use units::{Duration, Instant};
+
 /// No packet takes longer than an hour; clocks that jump can give more.
-const MAX_RTT: u64 = 3_600_000_000_000;
+const MAX_RTT: Duration = Duration::from_secs(3_600);
 
 /// Most timestamps of ACKs that wait for their echo.
 const MAX_PENDING_ECHOES: usize = 512;
@@ -16,34 +18,35 @@ const MAX_PENDING_ECHOES: usize = 512;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RoundTrip {
     /// Latest sample.
-    pub(crate) latest: Option<u64>,
-    pub(crate) min: Option<u64>,
-    pub(crate) max: Option<u64>,
+    pub(crate) latest: Option<Duration>,
+    pub(crate) min: Option<Duration>,
+    pub(crate) max: Option<Duration>,
     /// Smoothed as RFC 6298 does.
-    pub(crate) smoothed: Option<u64>,
+    pub(crate) smoothed: Option<Duration>,
     pub(crate) samples: u64,
-    min_to_receiver: Option<u64>,
-    min_to_sender: Option<u64>,
+    min_to_receiver: Option<Duration>,
+    min_to_sender: Option<Duration>,
     /// Shortest round trip to the sender in the last two windows of 16 samples; it delays the
     /// pending ACKs.
-    recent_to_sender: [Option<u64>; 2],
+    recent_to_sender: [Option<Duration>; 2],
     recent_count: u32,
-    waiting: VecDeque<(u32, u64)>,
+    waiting: VecDeque<(u32, Instant)>,
     last_stamp: Option<u32>,
 }
 
 impl RoundTrip {
     /// Takes the round trips of the handshake.
-    pub(crate) fn opening(&mut self, to_receiver: Option<u64>, behind: Option<u64>) {
-        let [to_receiver, behind] = [to_receiver, behind].map(|way| way.map(|ns| ns.min(MAX_RTT)));
-        (self.min_to_receiver, self.min_to_sender) = (to_receiver, behind);
-        if let (Some(to_receiver), Some(behind)) = (to_receiver, behind) {
-            self.sample(to_receiver + behind);
+    pub(crate) fn opening(&mut self, to_receiver: Option<Duration>, to_sender: Option<Duration>) {
+        let [to_receiver, to_sender] =
+            [to_receiver, to_sender].map(|part| part.map(|rtt| rtt.min(MAX_RTT)));
+        (self.min_to_receiver, self.min_to_sender) = (to_receiver, to_sender);
+        if let (Some(to_receiver), Some(to_sender)) = (to_receiver, to_sender) {
+            self.sample(to_receiver + to_sender);
         }
     }
 
     /// Records an ACK that passed towards the sender.
-    pub(crate) fn ack_passed(&mut self, at: u64, stamp: Option<u32>) {
+    pub(crate) fn ack_passed(&mut self, at: Instant, stamp: Option<u32>) {
         let Some(stamp) = stamp else { return };
         if self.last_stamp == Some(stamp) {
             return;
@@ -57,16 +60,16 @@ impl RoundTrip {
 
     /// Processes the timestamp echo of data; true if it gave a sample. `after_pause`: the data came
     /// after a pause, so the application may have delayed them beyond the RTT.
-    pub(crate) fn echo(&mut self, at: u64, echo: u32, whole: bool, after_pause: bool) -> bool {
+    pub(crate) fn echo(&mut self, at: Instant, echo: u32, whole: bool, after_pause: bool) -> bool {
         let mut took = None;
-        while let Some(&(stamp, on_delivered)) = self.waiting.front() {
-            let to_receiver = echo.wrapping_sub(stamp) as i32;
-            if to_receiver < 0 {
+        while let Some(&(stamp, passed_at)) = self.waiting.front() {
+            let ahead = echo.wrapping_sub(stamp) as i32;
+            if ahead < 0 {
                 break;
             }
             self.waiting.pop_front();
-            if to_receiver == 0 {
-                took = Some(at.saturating_sub(on_delivered).min(MAX_RTT));
+            if ahead == 0 {
+                took = Some(at.since(passed_at).min(MAX_RTT));
             }
         }
         let Some(took) = took.filter(|_| !after_pause) else { return false };
@@ -79,14 +82,14 @@ impl RoundTrip {
             self.recent_count = 0;
         }
         if whole {
-            self.sample(took + self.min_to_receiver.unwrap_or(0));
+            self.sample(took + self.min_to_receiver.unwrap_or_default());
         }
         true
     }
 
     /// Takes the time from data to their ACK. `rest` is the round trip on the other side of the
     /// capture point, for captures where this part contains the queue delay.
-    pub(crate) fn acked(&mut self, took: u64, rest: Option<u64>) {
+    pub(crate) fn acked(&mut self, took: Duration, rest: Option<Duration>) {
         let took = took.min(MAX_RTT);
         self.min_to_receiver = Some(self.min_to_receiver.map_or(took, |min| min.min(took)));
         if let Some(rest) = rest {
@@ -95,32 +98,37 @@ impl RoundTrip {
     }
 
     /// Shortest round trip from the capture point to the receiver; `None` without a sample.
-    pub(crate) const fn shortest_to_receiver(&self) -> Option<u64> {
+    pub(crate) const fn shortest_to_receiver(&self) -> Option<Duration> {
         self.min_to_receiver
     }
 
     /// Shortest round trip from the capture point to the sender; `None` without a sample.
-    pub(crate) const fn shortest_to_sender(&self) -> Option<u64> {
+    pub(crate) const fn shortest_to_sender(&self) -> Option<Duration> {
         self.min_to_sender
     }
 
     /// Shortest round trip from the capture point to the receiver, 0 without a sample.
-    pub(crate) fn to_receiver(&self) -> u64 {
-        self.min_to_receiver.unwrap_or(0)
+    pub(crate) fn to_receiver(&self) -> Duration {
+        self.min_to_receiver.unwrap_or_default()
     }
 
-    /// Shortest round trip from the capture point to the sender.
-    pub(crate) fn behind(&self) -> u64 {
-        self.min_to_sender.unwrap_or(0)
+    /// Shortest round trip from the capture point to the sender, 0 without a sample.
+    pub(crate) fn to_sender(&self) -> Duration {
+        self.min_to_sender.unwrap_or_default()
     }
 
     /// Recent round trip from the capture point to the sender: from an ACK to the data it triggers.
-    pub(crate) fn recent_rtt_to_sender(&self) -> u64 {
+    pub(crate) fn recent_rtt_to_sender(&self) -> Duration {
         let recent = self.recent_to_sender.iter().flatten().min().copied();
-        recent.or(self.min_to_sender).unwrap_or(0)
+        recent.or(self.min_to_sender).unwrap_or_default()
     }
 
-    fn sample(&mut self, took: u64) {
+    /// The smoothed round-trip time, or else the shortest; 0 without a sample.
+    pub(crate) fn usual(&self) -> Duration {
+        self.smoothed.or(self.min).unwrap_or_default()
+    }
+
+    fn sample(&mut self, took: Duration) {
         self.latest = Some(took);
         self.min = Some(self.min.map_or(took, |min| min.min(took)));
         self.max = Some(self.max.map_or(took, |max| max.max(took)));
@@ -136,10 +144,10 @@ mod tests {
     #[test]
     fn clock_jumps_give_no_rtt_of_years() {
         let mut rtt = RoundTrip::default();
-        rtt.opening(Some(u64::MAX), Some(u64::MAX - 1));
-        rtt.acked(u64::MAX, Some(rtt.behind()));
-        rtt.ack_passed(0, Some(7));
-        assert!(rtt.echo(u64::MAX, 7, true, false));
-        assert_eq!((rtt.max, rtt.recent_rtt_to_sender()), (Some(2 * MAX_RTT), MAX_RTT));
+        rtt.opening(Some(Duration::MAX), Some(Duration::from_nanos(u64::MAX - 1)));
+        rtt.acked(Duration::MAX, Some(rtt.to_sender()));
+        rtt.ack_passed(Instant::ZERO, Some(7));
+        assert!(rtt.echo(Instant::MAX, 7, true, false));
+        assert_eq!((rtt.max, rtt.recent_rtt_to_sender()), (Some(MAX_RTT * 2), MAX_RTT));
     }
 }

@@ -4,6 +4,8 @@
 //! transmits (the rounds of slow start in RFC 9406 section 4.2). Rounds cover the time without
 //! gaps; the transmission (or ACK) that ends an interval decides its use.
 
+use units::{Duration, Instant};
+
 /// Most entries; when there are more, neighbours are merged and each entry spans twice as many
 /// rounds.
 const KEPT: usize = 4_096;
@@ -48,11 +50,11 @@ pub enum RoundOrigin {
 /// One round (or several merged ones).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Round {
-    /// Begin, in ns.
-    pub start: u64,
+    /// Begin.
+    pub start: Instant,
     /// Frame of its first transmission.
     pub frame: u64,
-    pub(crate) time_by_use: [u64; TIME_USES],
+    pub(crate) time_by_use: [Duration; TIME_USES],
     /// Bytes delivered for the first time.
     pub delivered: u64,
     /// New bytes sent.
@@ -69,25 +71,25 @@ pub struct Round {
     pub waits_after_push: u32,
     /// Part of the time in which the sender waited for ACKs after it had sent all it had, and rested
     /// afterwards: no window shortens it.
-    pub(crate) final_wait: u64,
+    pub(crate) final_wait: Duration,
     /// Most bytes in flight.
     pub flight: u64,
-    /// Shortest RTT sample, in ns; `u64::MAX` without one.
-    pub min_rtt: u64,
-    /// Latest and longest RTT sample, in ns; 0 without one.
-    pub rtt: u64,
+    /// Shortest RTT sample; [`Duration::MAX`] without one.
+    pub min_rtt: Duration,
+    /// Latest and longest RTT sample; 0 without one.
+    pub rtt: Duration,
     /// See `rtt`.
-    pub max_rtt: u64,
+    pub max_rtt: Duration,
     /// What preceded it.
     pub before: RoundOrigin,
 }
 
 impl Round {
-    pub(crate) const fn new(start: u64, frame: u64, before: RoundOrigin) -> Self {
+    pub(crate) const fn new(start: Instant, frame: u64, before: RoundOrigin) -> Self {
         Self {
             start,
             frame,
-            time_by_use: [0; TIME_USES],
+            time_by_use: [Duration::ZERO; TIME_USES],
             delivered: 0,
             sent: 0,
             retransmission: 0,
@@ -95,18 +97,18 @@ impl Round {
             acks: 0,
             waits: 0,
             waits_after_push: 0,
-            final_wait: 0,
+            final_wait: Duration::ZERO,
             flight: 0,
-            min_rtt: u64::MAX,
-            rtt: 0,
-            max_rtt: 0,
+            min_rtt: Duration::MAX,
+            rtt: Duration::ZERO,
+            max_rtt: Duration::ZERO,
             before,
         }
     }
 
-    /// Length in ns.
-    pub fn length(&self) -> u64 {
-        self.time_by_use.iter().sum()
+    /// Its length.
+    pub fn length(&self) -> Duration {
+        self.time_by_use.into_iter().sum()
     }
 
     /// Whether the congestion window alone limited the sender for most of the round, without
@@ -128,7 +130,7 @@ impl Round {
         self.waits > 0 && self.waits_after_push * 4 >= self.waits * 3
     }
 
-    pub(crate) fn of(&self, what: TimeUse) -> u64 {
+    pub(crate) fn of(&self, what: TimeUse) -> Duration {
         self.time_by_use[what as usize]
     }
 
@@ -147,7 +149,7 @@ impl Round {
         self.flight = self.flight.max(next.flight);
         self.min_rtt = self.min_rtt.min(next.min_rtt);
         self.max_rtt = self.max_rtt.max(next.max_rtt);
-        self.rtt = if next.rtt > 0 { next.rtt } else { self.rtt };
+        self.rtt = if next.rtt.is_zero() { self.rtt } else { next.rtt };
     }
 }
 
@@ -155,21 +157,21 @@ impl Round {
 pub(crate) struct RoundLog {
     pub(crate) done: Vec<Round>,
     pub(crate) now: Round,
-    /// Time spent so far, in ns.
-    pub(crate) spent: [u64; TIME_USES],
+    /// Time spent so far.
+    pub(crate) spent: [Duration; TIME_USES],
     /// Rounds per entry.
     pub(crate) each: u32,
     pending: u32,
 }
 
 impl RoundLog {
-    pub(crate) fn new(start: u64) -> Self {
+    pub(crate) fn new(start: Instant) -> Self {
         let now = Round::new(start, 0, RoundOrigin::Opening);
-        Self { done: Vec::new(), now, spent: [0; TIME_USES], each: 1, pending: 0 }
+        Self { done: Vec::new(), now, spent: [Duration::ZERO; TIME_USES], each: 1, pending: 0 }
     }
 
     /// Ends the round and begins the next.
-    pub(crate) fn next(&mut self, start: u64, frame: u64, before: RoundOrigin) {
+    pub(crate) fn next(&mut self, start: Instant, frame: u64, before: RoundOrigin) {
         self.pending += 1;
         if before == RoundOrigin::Round && self.pending < self.each {
             return;
@@ -188,12 +190,21 @@ impl RoundLog {
         }
     }
 
-    pub(crate) fn spend(&mut self, what: TimeUse, ns: u64) {
-        self.now.time_by_use[what as usize] += ns;
-        self.spent[what as usize] += ns;
+    pub(crate) fn spend(&mut self, what: TimeUse, time: Duration) {
+        self.now.time_by_use[what as usize] += time;
+        self.spent[what as usize] += time;
     }
 
-    pub(crate) fn sample(&mut self, rtt: u64) {
+    /// Accounts for at most `time` of the last round as `to` instead of `from`.
+    pub(crate) fn move_last(&mut self, from: TimeUse, to: TimeUse, time: Duration) {
+        if let Some(round) = self.done.last_mut() {
+            let time = time.min(round.of(from));
+            round.time_by_use[from as usize] -= time;
+            round.time_by_use[to as usize] += time;
+        }
+    }
+
+    pub(crate) fn sample(&mut self, rtt: Duration) {
         self.now.min_rtt = self.now.min_rtt.min(rtt);
         self.now.max_rtt = self.now.max_rtt.max(rtt);
         self.now.rtt = rtt;

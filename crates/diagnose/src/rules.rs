@@ -54,8 +54,10 @@ mod think_time;
 #[cfg(test)]
 mod think_time_tests;
 
-pub use case::{DiagnosisCase, TransferSummary, many, percent, rate, size, time};
-pub(crate) use case::{count, number, seconds};
+use units::{Duration, Instant};
+
+pub use case::{DiagnosisCase, TransferSummary, many, percent, rate, size, time, time_percent};
+pub(crate) use case::{count, number};
 
 /// Fewest loss events that give a rate: the relative error of a count n is 1/sqrt(n).
 pub(crate) const ENOUGH_LOSSES: u64 = 10;
@@ -147,10 +149,10 @@ pub struct Finding {
     pub confidence: Confidence,
     /// What is wrong, in one line.
     pub title: String,
-    /// Cost, in ns.
-    pub cost: u64,
-    /// Begin and end, in ns on the clock of the capture.
-    pub interval: (u64, u64),
+    /// Cost.
+    pub cost: Duration,
+    /// Begin and end on the clock of the capture.
+    pub interval: (Instant, Instant),
     /// First and last frame.
     pub frames: (u64, u64),
     /// Evidence.

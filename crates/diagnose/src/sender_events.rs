@@ -1,6 +1,8 @@
 //! The events at the sender in order, with the data in flight: input for matching against known
 //! senders.
 
+use units::{Duration, Instant, Offset};
+
 /// Kind of a sender event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SenderEventKind {
@@ -17,21 +19,21 @@ pub enum SenderEventKind {
     Marked,
     /// The retransmission timer expired, in the episode with this index.
     Timeout(u32),
-    /// New data after an idle time; the time since the last transmission, in ns.
-    Rest(u64),
+    /// New data after an idle time; the time since the last transmission.
+    Rest(Duration),
 }
 
 /// One event at the sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SenderEvent {
-    /// Time, in ns.
-    pub at: u64,
+    /// Time.
+    pub at: Instant,
     /// Kind of the event.
     pub what: SenderEventKind,
     /// All data before this offset were acknowledged (`snd_una`); the first byte has offset 1.
-    pub una: u64,
+    pub una: Offset,
     /// The first byte not yet sent (`snd_nxt`).
-    pub nxt: u64,
+    pub nxt: Offset,
     /// Bytes cumulatively acknowledged with it.
     pub acked: u64,
     /// Bytes acknowledged or reported by SACK for the first time.
@@ -39,8 +41,8 @@ pub struct SenderEvent {
     /// Reordering extent in bytes: the largest distance below the highest delivered byte of data
     /// that were sent once.
     pub late: u64,
-    /// RTT sample, in ns; 0 if none.
-    pub rtt: u64,
+    /// RTT sample; 0 if none.
+    pub rtt: Duration,
     /// Advertised window, in bytes.
     pub window: u64,
     /// Largest flight from then until the next event, in bytes.

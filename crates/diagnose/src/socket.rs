@@ -7,21 +7,23 @@
 //! application. Retransmissions and the delay of the queue show what the network's time was: the
 //! smoothed round trip less the shortest.
 
+use units::{Duration, Instant};
+
 /// State of a socket at an instant; values that the source lacks are `None`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SocketSample {
-    /// Time, in ns; `None` without one.
-    pub at: Option<u64>,
+    /// Time; `None` without one.
+    pub at: Option<Instant>,
     /// Payload of a full segment, in bytes.
     pub mss: Option<u64>,
     /// Congestion window, in packets.
     pub cwnd: Option<u64>,
     /// Packets in flight.
     pub unacked: Option<u64>,
-    /// Smoothed round-trip time, in ns.
-    pub srtt: Option<u64>,
-    /// Shortest round-trip time of the last minutes, in ns.
-    pub min_rtt: Option<u64>,
+    /// Smoothed round-trip time.
+    pub srtt: Option<Duration>,
+    /// Shortest round-trip time of the last minutes.
+    pub min_rtt: Option<Duration>,
     /// The peer's window, in bytes.
     pub peer_window: Option<u64>,
     /// Bytes in the send buffer that were not sent.
@@ -36,12 +38,12 @@ pub struct SocketSample {
     pub sent_packets: Option<u64>,
     /// Packets retransmitted.
     pub retransmitted: Option<u64>,
-    /// Time with data in flight, in ns.
-    pub busy: Option<u64>,
-    /// Part of it that the peer's window limited, in ns.
-    pub rwnd_limited: Option<u64>,
-    /// Part of it that the send buffer limited, in ns.
-    pub sndbuf_limited: Option<u64>,
+    /// Time with data in flight.
+    pub busy: Option<Duration>,
+    /// Part of it that the peer's window limited.
+    pub rwnd_limited: Option<Duration>,
+    /// Part of it that the send buffer limited.
+    pub sndbuf_limited: Option<Duration>,
     /// The application had nothing to send when the delivery rate was measured.
     pub app_limited: bool,
 }
@@ -132,34 +134,33 @@ impl SocketLimit {
 pub struct SocketVerdict {
     /// What limited it.
     pub limit: SocketLimit,
-    /// Time that the shares refer to, in ns: between the samples, or without an earlier one the time
+    /// Time that the shares refer to: between the samples, or without an earlier one the time
     /// with data in flight since the connection began.
-    pub time: u64,
-    /// Time without data in flight, in ns.
-    pub application: u64,
-    /// Time limited by the peer's window, in ns.
-    pub rwnd: u64,
-    /// Time limited by the send buffer, in ns.
-    pub sndbuf: u64,
-    /// The rest, in ns.
-    pub network: u64,
+    pub time: Duration,
+    /// Time without data in flight.
+    pub application: Duration,
+    /// Time limited by the peer's window.
+    pub rwnd: Duration,
+    /// Time limited by the send buffer.
+    pub sndbuf: Duration,
+    /// The rest.
+    pub network: Duration,
     /// Bytes acknowledged or received, whichever are more.
     pub bytes: u64,
     /// Whether those are received.
     pub is_receiver: bool,
     /// Packets retransmitted.
     pub retransmitted: u64,
-    /// Delay of the queue: the smoothed round trip less the shortest, in ns.
-    pub queue: Option<u64>,
+    /// Delay of the queue: the smoothed round trip less the shortest.
+    pub queue: Option<Duration>,
 }
 
-/// Least delay that is a queue, in ns: less is the work of hosts.
-const MIN_QUEUE: u64 = 1_000_000;
+/// Least delay that is a queue: less is the work of hosts.
+const MIN_QUEUE: Duration = Duration::from_millis(1);
 /// One packet in this many must be lost for loss to be the limit.
 const LOSS_RATIO: u64 = 2_000;
-/// Time by which a local application lags behind the data that arrive, from which it reads slowly, in
-/// ns.
-const MIN_LAG: u64 = 20_000_000;
+/// Time by which a local application lags behind the data that arrive, from which it reads slowly.
+const MIN_LAG: Duration = Duration::from_millis(20);
 
 impl SocketVerdict {
     /// Compares a sample with an earlier one of the same socket, or with its beginning.
@@ -169,19 +170,22 @@ impl SocketVerdict {
         let since = |value: fn(&SocketSample) -> Option<u64>| {
             value(now).unwrap_or(0).saturating_sub(value(start).unwrap_or(0))
         };
-        let elapsed = before.and_then(|before| now.at?.checked_sub(before.at?));
-        let whole = elapsed.filter(|&ns| ns > 0);
-        let busy = since(|one| one.busy);
+        let time_since = |value: fn(&SocketSample) -> Option<Duration>| {
+            value(now).unwrap_or_default().saturating_sub(value(start).unwrap_or_default())
+        };
+        let elapsed = before.and_then(|before| Some(now.at?.since(before.at?)));
+        let whole = elapsed.filter(|time| !time.is_zero());
+        let busy = time_since(|one| one.busy);
         let time = whole.unwrap_or(busy);
         let busy = busy.min(time);
-        let rwnd = since(|one| one.rwnd_limited).min(busy);
-        let sndbuf = since(|one| one.sndbuf_limited).min(busy - rwnd);
+        let rwnd = time_since(|one| one.rwnd_limited).min(busy);
+        let sndbuf = time_since(|one| one.sndbuf_limited).min(busy - rwnd);
         let (acked, received) = (since(|one| one.acked), since(|one| one.received));
         let mut verdict = Self {
             limit: SocketLimit::Unknown,
             time,
             // iperf3 does not have the time with data in flight.
-            application: if now.busy.is_none() && acked > 0 { 0 } else { time - busy },
+            application: if now.busy.is_none() && acked > 0 { Duration::ZERO } else { time - busy },
             rwnd,
             sndbuf,
             network: busy - rwnd - sndbuf,
@@ -190,7 +194,7 @@ impl SocketVerdict {
             retransmitted: since(|one| one.retransmitted),
             queue: now.srtt.zip(now.min_rtt).map(|(srtt, min)| srtt.saturating_sub(min)),
         };
-        let is_sending = acked > 0 || busy > 0 || now.unacked.unwrap_or(0) > 0;
+        let is_sending = acked > 0 || !busy.is_zero() || now.unacked.unwrap_or(0) > 0;
         verdict.limit = if is_sending && acked >= received {
             verdict.of_sender(before, now, since(|one| one.sent_packets))
         } else {
@@ -205,7 +209,7 @@ impl SocketVerdict {
         now: &SocketSample,
         sent_packets: u64,
     ) -> SocketLimit {
-        if self.time > 0 && now.busy.is_some() {
+        if !self.time.is_zero() && now.busy.is_some() {
             let most = self.application.max(self.rwnd).max(self.sndbuf).max(self.network);
             if most == self.rwnd {
                 return SocketLimit::ReceiveWindow;
@@ -233,7 +237,7 @@ impl SocketVerdict {
         if is_window_full {
             return SocketLimit::ReceiveWindow;
         }
-        let base = now.min_rtt.unwrap_or(0);
+        let base = now.min_rtt.unwrap_or_default();
         if self.queue.is_some_and(|queue| queue >= MIN_QUEUE.max(base / 2)) {
             return SocketLimit::Queue;
         }
@@ -245,14 +249,15 @@ impl SocketVerdict {
 
     /// Bytes per second; `None` without a time.
     pub fn rate(&self) -> Option<f64> {
-        (self.time > 0).then(|| self.bytes as f64 * 1e9 / self.time as f64)
+        (!self.time.is_zero()).then(|| self.bytes as f64 * 1e9 / self.time.as_nanos() as f64)
     }
 }
 
-/// `received` bytes in `time` ns.
-fn of_receiver(now: &SocketSample, received: u64, time: u64) -> SocketLimit {
+/// What limits a receiver of `received` bytes in `time`.
+fn of_receiver(now: &SocketSample, received: u64, time: Duration) -> SocketLimit {
     let unread = u128::from(now.unread.unwrap_or(0));
-    let is_late = unread * u128::from(time) >= u128::from(MIN_LAG) * u128::from(received);
+    let [time, lag] = [time, MIN_LAG].map(|time| u128::from(time.as_nanos()));
+    let is_late = unread * time >= lag * u128::from(received);
     if unread > 0 && is_late {
         SocketLimit::LocalReader
     } else if received > 0 {
@@ -266,23 +271,25 @@ fn of_receiver(now: &SocketSample, received: u64, time: u64) -> SocketLimit {
 mod tests {
     use super::*;
 
-    const MILLI: u64 = 1_000_000;
+    const fn ms(ms: u64) -> Option<Duration> {
+        Some(Duration::from_millis(ms))
+    }
 
     fn before() -> SocketSample {
         SocketSample {
-            at: Some(0),
+            at: Some(Instant::ZERO),
             mss: Some(1_448),
             cwnd: Some(20),
             unacked: Some(20),
-            srtt: Some(41 * MILLI),
-            min_rtt: Some(40 * MILLI),
+            srtt: ms(41),
+            min_rtt: ms(40),
             acked: Some(0),
             received: Some(0),
             sent_packets: Some(0),
             retransmitted: Some(0),
-            busy: Some(0),
-            rwnd_limited: Some(0),
-            sndbuf_limited: Some(0),
+            busy: ms(0),
+            rwnd_limited: ms(0),
+            sndbuf_limited: ms(0),
             ..SocketSample::default()
         }
     }
@@ -290,10 +297,10 @@ mod tests {
     /// A second of work later.
     fn later(change: impl FnOnce(&mut SocketSample)) -> SocketLimit {
         let mut now = SocketSample {
-            at: Some(1_000 * MILLI),
+            at: Some(Instant::ZERO + Duration::from_secs(1)),
             acked: Some(1_000_000),
             sent_packets: Some(700),
-            busy: Some(1_000 * MILLI),
+            busy: ms(1_000),
             ..before()
         };
         change(&mut now);
@@ -303,14 +310,14 @@ mod tests {
     #[test]
     fn the_largest_share_of_the_time_is_the_limit() {
         assert_eq!(later(|_| ()), SocketLimit::Cwnd);
-        assert_eq!(later(|now| now.rwnd_limited = Some(600 * MILLI)), SocketLimit::ReceiveWindow);
-        assert_eq!(later(|now| now.sndbuf_limited = Some(600 * MILLI)), SocketLimit::SendBuffer);
-        assert_eq!(later(|now| now.busy = Some(300 * MILLI)), SocketLimit::Application);
+        assert_eq!(later(|now| now.rwnd_limited = ms(600)), SocketLimit::ReceiveWindow);
+        assert_eq!(later(|now| now.sndbuf_limited = ms(600)), SocketLimit::SendBuffer);
+        assert_eq!(later(|now| now.busy = ms(300)), SocketLimit::Application);
         assert_eq!(later(|now| now.retransmitted = Some(7)), SocketLimit::Loss);
-        assert_eq!(later(|now| now.srtt = Some(70 * MILLI)), SocketLimit::Queue);
+        assert_eq!(later(|now| now.srtt = ms(70)), SocketLimit::Queue);
         // Losses of a full queue are the queue's.
         let overflow = |now: &mut SocketSample| {
-            (now.srtt, now.retransmitted) = (Some(70 * MILLI), Some(7));
+            (now.srtt, now.retransmitted) = (ms(70), Some(7));
         };
         assert_eq!(later(overflow), SocketLimit::Queue);
     }
@@ -319,7 +326,7 @@ mod tests {
     fn a_receiver_knows_its_own_application_only() {
         let receives = |unread: u64| {
             later(|now| {
-                (now.acked, now.busy, now.unacked) = (Some(0), Some(0), Some(0));
+                (now.acked, now.busy, now.unacked) = (Some(0), ms(0), Some(0));
                 (now.received, now.unread) = (Some(5_000_000), Some(unread));
             })
         };
@@ -330,9 +337,9 @@ mod tests {
 
     #[test]
     fn counters_that_run_back_are_no_time() {
-        let before = SocketSample { busy: Some(5_000 * MILLI), acked: Some(9), ..before() };
-        let now = SocketSample { at: Some(0), ..self::before() };
+        let before = SocketSample { busy: ms(5_000), acked: Some(9), ..before() };
+        let now = SocketSample { at: Some(Instant::ZERO), ..self::before() };
         let verdict = SocketVerdict::of(Some(&before), &now);
-        assert_eq!((verdict.time, verdict.bytes, verdict.rate()), (0, 0, None));
+        assert_eq!((verdict.time, verdict.bytes, verdict.rate()), (Duration::ZERO, 0, None));
     }
 }

@@ -61,8 +61,8 @@ pub struct KernelStateSummary {
     pub samples: [u64; 2],
     /// Ticks per second that were declared.
     pub declared_hz: Option<u32>,
-    /// First and last sample with a tick counter: time in ns and counter.
-    pub ticks: Option<[(u64, u32); 2]>,
+    /// First and last sample with a tick counter: time and counter.
+    pub ticks: Option<[(Instant, u32); 2]>,
     /// Number of samples with a changed counter, and the sum of the changes.
     pub tick_steps: (u64, u64),
     /// Largest congestion window of each host, in bytes.
@@ -82,8 +82,8 @@ pub struct KernelStateSummary {
 pub(crate) struct AccountedTransfer {
     pub(crate) dir: Dir,
     pub(crate) bytes: u64,
-    /// Time of the account, in ns.
-    pub(crate) time: u64,
+    /// Time of the account.
+    pub(crate) time: Duration,
 }
 
 impl KernelStateSummary {
@@ -110,7 +110,7 @@ impl KernelStateSummary {
         self.samples[end] += 1;
         self.declared_hz = sample.hz.or(self.declared_hz);
         if let Some(ticks) = sample.ticks {
-            let here = (sample.at.as_nanos(), ticks);
+            let here = (sample.at, ticks);
             match &mut self.ticks {
                 None => self.ticks = Some([here; 2]),
                 Some([_, last]) => {
@@ -145,6 +145,6 @@ impl KernelStateSummary {
         let ticks = last.wrapping_sub(first);
         // Fewer than fifty ticks cannot distinguish 100 from 102 Hz.
         (to > from && (50..1 << 31).contains(&ticks))
-            .then(|| f64::from(ticks) * 1e9 / (to - from) as f64)
+            .then(|| f64::from(ticks) * 1e9 / to.since(from).as_nanos() as f64)
     }
 }

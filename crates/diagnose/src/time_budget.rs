@@ -1,5 +1,7 @@
 //! The time budget of a transfer: every moment belongs to one limiter.
 
+use units::Duration;
+
 /// What limited the transfer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Limiter {
@@ -73,29 +75,29 @@ impl Limiter {
     }
 }
 
-/// Nanoseconds by [`Limiter`]; the sum is the duration of the connection.
+/// Time by [`Limiter`]; the sum is the duration of the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TimeBudget {
-    ns: [u64; 10],
+    times: [Duration; 10],
 }
 
 impl TimeBudget {
-    /// Nanoseconds in which `limiter` limited the transfer.
-    pub const fn of(&self, limiter: Limiter) -> u64 {
-        self.ns[limiter as usize]
+    /// Time in which `limiter` limited the transfer.
+    pub const fn of(&self, limiter: Limiter) -> Duration {
+        self.times[limiter as usize]
     }
 
-    /// The sum, in ns.
-    pub fn whole(&self) -> u64 {
-        self.ns.iter().sum()
+    /// The sum.
+    pub fn whole(&self) -> Duration {
+        self.times.into_iter().sum()
     }
 
-    /// Active time, in ns: all but [`Limiter::Idle`].
-    pub fn active(&self) -> u64 {
+    /// Active time: all but [`Limiter::Idle`].
+    pub fn active(&self) -> Duration {
         self.whole() - self.of(Limiter::Idle)
     }
 
-    pub(crate) fn add(&mut self, limiter: Limiter, ns: u64) {
-        self.ns[limiter as usize] += ns;
+    pub(crate) fn add(&mut self, limiter: Limiter, time: Duration) {
+        self.times[limiter as usize] += time;
     }
 }

@@ -12,6 +12,8 @@
 
 mod builder;
 
+use units::{Duration, Instant};
+
 use crate::FlowAnalysis;
 use crate::lost_time::{LOST_TIME_CAUSES, LostTimeCause};
 use crate::path::PathEstimate;
@@ -24,18 +26,18 @@ pub(crate) const SHARED_FRACTION: f64 = 0.8;
 /// Linear growth until the window had doubled; slow start would have taken one round.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LinearGrowth {
-    /// Begin and end, in ns.
-    pub from: u64,
+    /// Begin and end.
+    pub from: Instant,
     /// See `from`.
-    pub to: u64,
+    pub to: Instant,
     /// Frame of its first packet.
     pub frame: u64,
     /// Bytes per round at the begin and at the end.
     pub windows: (u64, u64),
     /// Rounds.
     pub rounds: u64,
-    /// Lost time, in ns.
-    pub lost: u64,
+    /// Lost time.
+    pub lost: Duration,
     /// What had set the low slow-start threshold.
     pub blame: LostTimeCause,
 }
@@ -47,22 +49,35 @@ pub struct SlowStartRamp {
     pub before: RoundOrigin,
     /// Indices of its rounds.
     pub rounds: (usize, usize),
-    /// Begin and end, in ns.
-    pub from: u64,
+    /// Begin and end.
+    pub from: Instant,
     /// See `from`.
-    pub to: u64,
+    pub to: Instant,
     /// First frame.
     pub frame: u64,
     /// Window (bytes sent in a round) at the begin and at the end.
     pub windows: (u64, u64),
-    /// Time in it while the path was not busy, and the lost part, in ns.
-    pub time: u64,
+    /// Time in it while the path was not busy, and the lost part.
+    pub time: Duration,
     /// See `time`.
-    pub lost: u64,
+    pub lost: Duration,
     /// Times at which the sender waited for an ACK and then sent more.
     pub waits: u64,
     /// Largest window before the idle time that it follows.
     pub window_before: u64,
+}
+
+/// A run of rounds with a constant window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WindowPlateau {
+    /// Rounds.
+    pub rounds: u64,
+    /// Lost time.
+    pub lost: Duration,
+    /// Begin and end.
+    pub from: Instant,
+    /// See `from`.
+    pub to: Instant,
 }
 
 /// The timeline of a transfer.
@@ -72,28 +87,28 @@ pub struct Timeline {
     pub path: PathEstimate,
     /// The time budget.
     pub budget: TimeBudget,
-    lost: [u64; LOST_TIME_CAUSES],
+    lost: [Duration; LOST_TIME_CAUSES],
     /// Slow-start phases.
     pub ramps: Vec<SlowStartRamp>,
     /// Long phases of linear growth.
     pub linear_growths: Vec<LinearGrowth>,
     /// Cause of each recovery episode of the flow.
     pub episode_causes: Vec<LostTimeCause>,
-    /// Longest run of rounds with a constant, unexplained window: rounds, lost ns, begin and end.
-    pub plateau: (u64, u64, u64, u64),
+    /// Longest run of rounds with a constant, unexplained window; `None` without one.
+    pub plateau: Option<WindowPlateau>,
     /// Rounds of growth after a first slow start that ended without a loss.
     pub rounds_after_exit: u64,
     /// RTT of the first data, which no window could avoid: it is not lost time and not part of the
     /// sums above.
-    pub first_rtt: u64,
-    /// Time-weighted mean and largest delay of a queue that never ran empty, in ns.
-    pub standing_queue: (u64, u64),
+    pub first_rtt: Duration,
+    /// Time-weighted mean and largest delay of a queue that never ran empty.
+    pub standing_queue: (Duration, Duration),
 }
 
 impl Timeline {
-    /// Time lost to `cause`, in ns.
-    pub const fn lost(&self, blame: LostTimeCause) -> u64 {
-        self.lost[blame as usize]
+    /// Time lost to `cause`.
+    pub const fn lost(&self, cause: LostTimeCause) -> Duration {
+        self.lost[cause as usize]
     }
 
     /// Rate of this flow at a shared bottleneck, and the bottleneck's rate from the spacing of

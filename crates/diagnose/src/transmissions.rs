@@ -12,6 +12,8 @@
 
 use std::collections::VecDeque;
 
+use units::{Instant, Offset};
+
 /// Most retransmissions whose duplicate may still be reported; older ones are dropped.
 const MAX_OPEN: usize = 8192;
 
@@ -50,9 +52,9 @@ impl Transmissions {
 /// A retransmission that may be spurious.
 #[derive(Debug, Clone, Copy)]
 struct OpenRetransmission {
-    start: u64,
-    end: u64,
-    at: u64,
+    start: Offset,
+    end: Offset,
+    at: Instant,
     packets: u64,
     episode: u32,
     spurious: bool,
@@ -68,8 +70,8 @@ pub(crate) struct OpenRetransmissions {
 impl OpenRetransmissions {
     pub(crate) fn push(
         &mut self,
-        (start, end): (u64, u64),
-        at: u64,
+        (start, end): (Offset, Offset),
+        at: Instant,
         packets: u64,
         episode: u32,
         spurious: bool,
@@ -90,7 +92,7 @@ impl OpenRetransmissions {
 
     /// Processes a D-SACK: returns the number of packets newly known to be spurious and their
     /// episode, or `None` if no retransmission explains it.
-    pub(crate) fn duplicate(&mut self, start: u64, end: u64, mss: u64) -> Option<(u64, u32)> {
+    pub(crate) fn duplicate(&mut self, start: Offset, end: Offset, mss: u64) -> Option<(u64, u32)> {
         let repeated =
             self.list.iter_mut().find(|one| !one.dsacked && one.start < end && start < one.end)?;
         if repeated.start >= start && repeated.end <= end || repeated.packets <= 1 {
@@ -110,7 +112,7 @@ impl OpenRetransmissions {
     }
 
     /// Marks the last retransmission of `[start, end)` as spurious.
-    pub(crate) fn mark_spurious(&mut self, start: u64, end: u64) -> Option<(u64, u32)> {
+    pub(crate) fn mark_spurious(&mut self, start: Offset, end: Offset) -> Option<(u64, u32)> {
         let repeated = self.list.iter_mut().rev().find(|one| one.start < end && start < one.end)?;
         if repeated.spurious {
             return None;
@@ -120,7 +122,7 @@ impl OpenRetransmissions {
     }
 
     /// Drops retransmissions from before `time`: their duplicates would have been reported.
-    pub(crate) fn settle(&mut self, time: u64) {
+    pub(crate) fn settle(&mut self, time: Instant) {
         while self.list.front().is_some_and(|one| one.at < time) {
             self.list.pop_front();
         }

@@ -151,14 +151,16 @@ impl PathFit {
         if captured > 0 && captured.saturating_mul(MISSING) < flow.bytes {
             return Err(FitError::Gaps);
         }
-        let (rtt, ..) = flow.rtt.ok_or(FitError::NoRoundTrip)?;
+        let (base, ..) = flow.rtt.ok_or(FitError::NoRoundTrip)?;
+        let rtt = base.as_nanos();
         let course = Timeline::of(flow);
         let path = course.path;
         let packets = &analysis.packets;
         let mut bases = Vec::new();
         let mut reported = |what, why: String| bases.push(Basis { what, why });
         let held_by = |limiter| {
-            course.budget.of(limiter) as f64 / course.budget.whole().max(1) as f64 >= HELD
+            let [part, whole] = [course.budget.of(limiter), course.budget.whole()];
+            part.as_nanos() as f64 / whole.as_nanos().max(1) as f64 >= HELD
         };
         let ip = packets.first().map_or(IpVersion::V4, |packet| packet.segment.ip);
         let headers = u64::from(ip.header_len()) + 20 + if flow.stamps { 12 } else { 0 };
@@ -202,14 +204,14 @@ impl PathFit {
                 packets,
                 flow.dir,
                 flow.mss,
-                (rtt / 4).max(flow.reordering.late_ns),
+                (rtt / 4).max(flow.reordering.late.as_nanos()),
             )
         } else {
             LossEstimate::at_sender(packets, flow.dir, flow.mss, rtt)
         };
         let overflow = |episode: &RecoveryEpisode| {
-            episode.rtt.saturating_sub(rtt) * 5 >= path.queue * 3
-                && path.queue * 8 >= rtt
+            episode.rtt.saturating_sub(base) * 5 >= path.queue * 3
+                && path.queue * 8 >= base
                 && episode.trigger != RecoveryTrigger::Probe
         };
         let full = flow
@@ -223,15 +225,15 @@ impl PathFit {
         if overflows > 0 {
             losses.packets.clear();
         }
-        let buffer = rate
-            .filter(|_| overflows > 0)
-            .map(|rate| (rate as f64 / 8.0 * path.queue as f64 / 1e9) as u64 + flow.mss + headers);
+        let buffer = rate.filter(|_| overflows > 0).map(|rate| {
+            (rate as f64 / 8.0 * path.queue.as_nanos() as f64 / 1e9) as u64 + flow.mss + headers
+        });
         if overflows > 0 {
             reported(
                 "buffer",
                 format!(
                     "{overflows} losses at a queueing delay of {} us: the bytes queued then",
-                    path.queue / 1_000
+                    path.queue.as_micros()
                 ),
             );
         }
@@ -256,8 +258,12 @@ impl PathFit {
                 ),
             );
         }
-        let late =
-            late(flow.reordering.packets, flow.reordering.late_ns, path.extent, flow.counts.new);
+        let late = late(
+            flow.reordering.packets,
+            flow.reordering.late.as_nanos(),
+            path.extent,
+            flow.counts.new,
+        );
         if late.is_some() {
             reported(
                 "reorder",
@@ -277,8 +283,8 @@ impl PathFit {
             );
         }
         let window = flow.window.filter(|_| held_by(Limiter::Rwnd)).map(|(_, most, _)| most);
-        let goodput =
-            flow.bytes as f64 * 8e9 / flow.last_delivery.saturating_sub(flow.span.0).max(1) as f64;
+        let time = flow.last_delivery.since(flow.span.0).as_nanos();
+        let goodput = flow.bytes as f64 * 8e9 / time.max(1) as f64;
         // A closing window is due to a slow reader; otherwise it is the buffer size.
         let closes = flow.window.is_some_and(|(least, most, _)| least * 2 < most);
         let reads = (window.is_some() && closes).then_some(goodput as u64);
@@ -305,8 +311,8 @@ impl PathFit {
             mss: flow.mss,
             headers,
             bytes: flow.bytes,
-            time: flow.last_delivery.saturating_sub(flow.span.0),
-            delivered: delivered(analysis, flow.dir, flow.span.0),
+            time,
+            delivered: delivered(analysis, flow.dir, flow.span.0.as_nanos()),
             rtt,
             rate,
             buffer,

@@ -17,11 +17,11 @@ const KEPT: u64 = 8;
 /// An acknowledgment that delivered something.
 #[derive(Debug, Clone, Copy)]
 struct ReplayDelivery {
-    at: u64,
+    at: Instant,
     /// Packets delivered by then, the SYN included.
     total: u64,
     /// Send time of the newest of them (`first_tx_mstamp`).
-    left: u64,
+    left: Instant,
 }
 
 /// Deliveries and pacing of one sender.
@@ -31,11 +31,11 @@ pub(crate) struct ReplayRates {
     deliveries: VecDeque<ReplayDelivery>,
     total: u64,
     /// Bytes that pacing had allowed at several times, and the rate since the last.
-    paced: VecDeque<(u64, u64)>,
+    paced: VecDeque<(Instant, u64)>,
     rate: u64,
-    /// Last and minimum round-trip time, in ns.
-    rtt: u64,
-    min_rtt: u64,
+    /// Last and minimum round-trip time.
+    rtt: Duration,
+    min_rtt: Duration,
     /// Packets in flight after the previous event.
     flight_bytes: u64,
 }
@@ -44,9 +44,14 @@ fn narrow(n: u64) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)
 }
 
+/// Bytes in `time` at a rate in bytes per second.
+fn bytes_in(rate: u64, time: Duration) -> u64 {
+    units::ratio::scaled(rate, time.as_nanos(), 1_000_000_000)
+}
+
 impl ReplayRates {
     /// Starts with the first data sent at `at`.
-    pub(crate) fn new(at: u64, mss: u64) -> Self {
+    pub(crate) fn new(at: Instant, mss: u64) -> Self {
         let first = ReplayDelivery { at, total: 1, left: at };
         Self {
             mss: mss.max(1),
@@ -54,33 +59,32 @@ impl ReplayRates {
             total: 1,
             paced: VecDeque::new(),
             rate: 0,
-            rtt: 0,
-            min_rtt: u64::MAX,
+            rtt: Duration::ZERO,
+            min_rtt: Duration::MAX,
             flight_bytes: 0,
         }
     }
 
     /// Restarts after an idle period: nothing was in flight before `at`.
-    pub(crate) fn restart(&mut self, at: u64) {
+    pub(crate) fn restart(&mut self, at: Instant) {
         self.deliveries.push_back(ReplayDelivery { at, total: self.total, left: at });
     }
 
     /// Returns the rate sample of an event that delivered data.
-    pub(crate) fn sample(&mut self, turn: &SenderEvent, srtt: u64, ticks: u64) -> RateSample {
+    pub(crate) fn sample(&mut self, turn: &SenderEvent, srtt: Duration, ticks: u64) -> RateSample {
         let packets = turn.delivered.div_ceil(self.mss);
         self.total += packets;
         let mut left = self.deliveries.back().map_or(turn.at, |last| last.left);
         let mut rate = None;
-        if turn.rtt > 0 {
+        if !turn.rtt.is_zero() {
             (self.rtt, self.min_rtt) = (turn.rtt, self.min_rtt.min(turn.rtt));
             let sent = turn.at.saturating_sub(turn.rtt);
             let before = self.deliveries.partition_point(|one| one.at <= sent).saturating_sub(1);
             if let Some(before) = self.deliveries.get(before) {
-                let interval =
-                    sent.saturating_sub(before.left).max(turn.at.saturating_sub(before.at));
+                let interval = sent.since(before.left).max(turn.at.since(before.at));
                 rate = (interval >= self.min_rtt).then_some(DeliveryRate {
                     delivered: narrow(self.total - before.total),
-                    interval_us: narrow(interval / 1_000),
+                    interval_us: narrow(interval.as_micros()),
                     prior_delivered: before.total,
                     app_limited: false,
                 });
@@ -96,18 +100,18 @@ impl ReplayRates {
             losses: 0,
             delivered: self.total,
             lost: 0,
-            delivered_at: Instant::from_nanos(turn.at),
-            rtt_us: (turn.rtt > 0).then(|| narrow(turn.rtt / 1_000)),
+            delivered_at: turn.at,
+            rtt_us: (!turn.rtt.is_zero()).then(|| narrow(turn.rtt.as_micros())),
             ack_delayed: turn.delivered < self.mss,
-            srtt_us: narrow(srtt / 1_000),
+            srtt_us: narrow(srtt.as_micros()),
             prior_in_flight: narrow(self.flight_bytes),
             in_flight: narrow(self.flight_bytes.saturating_sub(packets)),
             until_next_departure: Duration::ZERO,
         }
     }
 
-    fn forget(&mut self, now: u64) {
-        let old = now.saturating_sub(self.rtt.saturating_mul(KEPT));
+    fn forget(&mut self, now: Instant) {
+        let old = now.saturating_sub(self.rtt * KEPT);
         while self.deliveries.get(1).is_some_and(|second| second.at < old) {
             self.deliveries.pop_front();
         }
@@ -125,24 +129,24 @@ impl ReplayRates {
     }
 
     /// Returns the bytes that pacing had allowed by `at`, not before the last rate change.
-    fn paced_bytes(&self, at: u64) -> u64 {
-        self.paced.back().map_or(0, |&(then, bytes)| {
-            bytes + units::ratio::scaled(self.rate, at.saturating_sub(then), 1_000_000_000)
-        })
+    fn paced_bytes(&self, at: Instant) -> u64 {
+        self.paced.back().map_or(0, |&(then, bytes)| bytes + bytes_in(self.rate, at.since(then)))
     }
 
     /// Returns the maximum flight after `turn` by pacing: the bytes allowed in a round trip. `None`
     /// before a full round trip of pacing.
     pub(crate) fn paced_flight(&self, turn: &SenderEvent) -> Option<u64> {
-        let from = turn.at.checked_sub(self.rtt).filter(|_| self.rtt > 0)?;
+        let reaches_back = turn.at.since(Instant::ZERO) >= self.rtt && !self.rtt.is_zero();
+        let from = reaches_back.then(|| turn.at.saturating_sub(self.rtt))?;
         let next = self.paced.partition_point(|&(at, _)| at <= from);
         let (then, bytes) = *self.paced.get(next.checked_sub(1)?)?;
         // The rate is constant between two events.
         let before = match self.paced.get(next) {
             Some(&(later, more)) => {
-                bytes + units::ratio::scaled(more - bytes, from - then, (later - then).max(1))
+                let [part, whole] = [from, later].map(|to| to.since(then).as_nanos());
+                bytes + units::ratio::scaled(more - bytes, part, whole.max(1))
             }
-            None => bytes + units::ratio::scaled(self.rate, from - then, 1_000_000_000),
+            None => bytes + bytes_in(self.rate, from.since(then)),
         };
         Some(self.paced_bytes(turn.at) - before)
     }
@@ -151,19 +155,20 @@ impl ReplayRates {
 #[cfg(test)]
 mod tests {
     use diagnose::sender_events::SenderEventKind;
+    use units::Offset;
 
     use super::*;
 
     fn turn(ms: u64, delivered: u64, rtt_ms: u64, flight: u64) -> SenderEvent {
         SenderEvent {
-            at: ms * 1_000_000,
+            at: Instant::ZERO + Duration::from_millis(ms),
             what: SenderEventKind::Acked,
-            una: 1,
-            nxt: 1,
+            una: Offset(1),
+            nxt: Offset(1),
             acked: delivered,
             delivered,
             late: 0,
-            rtt: rtt_ms * 1_000_000,
+            rtt: Duration::from_millis(rtt_ms),
             window: 1 << 20,
             flight,
         }
@@ -171,24 +176,24 @@ mod tests {
 
     #[test]
     fn a_rate_covers_deliveries_since_the_newest_packet_was_sent() {
-        let mut rates = ReplayRates::new(0, 1_000);
+        let mut rates = ReplayRates::new(Instant::ZERO, 1_000);
         // Two packets of the initial burst, delivered after ten milliseconds.
-        let rate = rates.sample(&turn(10, 2_000, 10, 10_000), 0, 0).rate.unwrap();
+        let rate = rates.sample(&turn(10, 2_000, 10, 10_000), Duration::ZERO, 0).rate.unwrap();
         assert_eq!((rate.delivered, rate.interval_us, rate.prior_delivered), (2, 10_000, 1));
         // The other eight, a millisecond later.
-        let rate = rates.sample(&turn(11, 8_000, 11, 10_000), 0, 0).rate.unwrap();
+        let rate = rates.sample(&turn(11, 8_000, 11, 10_000), Duration::ZERO, 0).rate.unwrap();
         assert_eq!((rate.delivered, rate.interval_us), (10, 11_000));
         // Packets sent at 10 ms had three delivered before them.
-        let rate = rates.sample(&turn(20, 4_000, 10, 0), 0, 0).rate.unwrap();
+        let rate = rates.sample(&turn(20, 4_000, 10, 0), Duration::ZERO, 0).rate.unwrap();
         assert_eq!((rate.delivered, rate.interval_us, rate.prior_delivered), (12, 10_000, 3));
         // A retransmission gives no rate sample.
-        assert_eq!(rates.sample(&turn(21, 1_000, 0, 0), 0, 0).rate, None);
+        assert_eq!(rates.sample(&turn(21, 1_000, 0, 0), Duration::ZERO, 0).rate, None);
     }
 
     #[test]
     fn paced_flight_is_the_bytes_of_a_round_trip() {
-        let mut rates = ReplayRates::new(0, 1_000);
-        let _ = rates.sample(&turn(10, 1_000, 10, 0), 0, 0);
+        let mut rates = ReplayRates::new(Instant::ZERO, 1_000);
+        let _ = rates.sample(&turn(10, 1_000, 10, 0), Duration::ZERO, 0);
         assert_eq!(rates.paced_flight(&turn(10, 0, 0, 0)), None);
         rates.pace(&turn(10, 0, 0, 0), 1_000_000);
         rates.pace(&turn(15, 0, 0, 0), 2_000_000);

@@ -123,8 +123,8 @@ struct SenderReplay<'a> {
     flow: &'a FlowAnalysis,
     family: Family,
     hz: u64,
-    /// Smoothed round-trip time in ns, and its number of samples.
-    srtt: u64,
+    /// Smoothed round-trip time, and its number of samples.
+    srtt: Duration,
     samples: u32,
     /// Data marked lost by a timeout is being retransmitted.
     retransmitting: bool,
@@ -136,7 +136,7 @@ struct SenderReplay<'a> {
     reordering: u64,
     /// Maximum packets in flight in the current window, and its end (Linux `max_packets_out`).
     most: u64,
-    usage_end: u64,
+    usage_end: Offset,
     last_tick: u64,
     /// Window before the current or last recovery.
     before_recovery: u64,
@@ -152,13 +152,13 @@ impl<'a> SenderReplay<'a> {
         analysis: &Analysis,
     ) -> Self {
         let hz = u64::from(profile.hz);
-        let start = flow.turns.first().map_or(0, |turn| turn.at);
+        let start = flow.turns.first().map_or(Instant::ZERO, |turn| turn.at);
         let peer = analysis.observed_syns[flow.dir.reversed() as usize];
         let mss = flow.mss as u32;
         let _ = cc.on_established(&ConnectionStart {
-            now: Instant::from_nanos(start),
-            ticks: ticks(start, hz),
-            created_ticks: ticks(start, hz),
+            now: start,
+            ticks: ticks_at(start, hz),
+            created_ticks: ticks_at(start, hz),
             una: Offset(1),
             mss,
             maxseg: mss + 12 * u32::from(flow.stamps),
@@ -173,14 +173,14 @@ impl<'a> SenderReplay<'a> {
             flow,
             family: profile.family,
             hz,
-            srtt: 0,
+            srtt: Duration::ZERO,
             samples: 0,
             retransmitting: false,
             diverged: false,
             timeouts: 0,
             reordering: 3,
             most: 0,
-            usage_end: 0,
+            usage_end: Offset(0),
             last_tick: 0,
             before_recovery: 0,
             rates,
@@ -253,17 +253,16 @@ impl<'a> SenderReplay<'a> {
                 let signal = CongestionSignal::Timeout { shift: self.timeouts };
                 let _ = self.cc.on_congested(&self.congested(turn, signal));
             }
-            SenderEventKind::Rest(rest) => {
-                let rto = Duration::from_nanos(self.srtt + 200_000_000);
-                let idle = Duration::from_nanos(rest);
+            SenderEventKind::Rest(idle) => {
+                let rto = self.srtt + Duration::from_millis(200);
                 if idle > rto {
-                    let ticks = ticks(turn.at, self.hz);
+                    let ticks = ticks_at(turn.at, self.hz);
                     let _ = self.cc.on_idle(&IdleEvent { ticks, idle, rto });
                 }
-                self.cc.on_tx_start(ticks(turn.at, self.hz), self.last_tick);
+                self.cc.on_tx_start(ticks_at(turn.at, self.hz), self.last_tick);
                 if let Some(rates) = &mut self.rates {
                     rates.restart(turn.at);
-                    self.cc.on_restart(Instant::from_nanos(turn.at), ticks(turn.at, self.hz), true);
+                    self.cc.on_restart(turn.at, ticks_at(turn.at, self.hz), true);
                 }
             }
         }
@@ -271,7 +270,7 @@ impl<'a> SenderReplay<'a> {
             let pacing = self.cc.control().pacing;
             rates.pace(turn, pacing.map_or(0, |rate| rate.bits_per_second() / 8));
         }
-        self.last_tick = ticks(turn.at, self.hz);
+        self.last_tick = ticks_at(turn.at, self.hz);
         let packets = turn.flight.div_ceil(self.flow.mss.max(1));
         if turn.una >= self.usage_end || packets > self.most {
             self.most = packets;
@@ -280,19 +279,19 @@ impl<'a> SenderReplay<'a> {
     }
 
     fn acked(&mut self, turn: &SenderEvent, ends_recovery: bool) {
-        let now = Instant::from_nanos(turn.at);
-        let ticks = ticks(turn.at, self.hz);
+        let now = turn.at;
+        let ticks = ticks_at(turn.at, self.hz);
         let rtt = self.sample(turn.rtt);
-        if self.family == Family::Linux && turn.rtt > 0 {
+        if self.family == Family::Linux && !turn.rtt.is_zero() {
             let window = self.cc.control().window.get();
             // tcp_update_pacing_rate: twice the window per round trip in slow start.
-            let pacing_rate = 2_000_000_000 * window / self.srtt.max(1);
+            let pacing_rate = 2_000_000_000 * window / self.srtt.as_nanos().max(1);
             let _ = self.cc.on_ack_sample(&AckSample {
                 now,
                 ticks,
-                rtt: Duration::from_nanos(turn.rtt),
-                una: Offset(turn.una),
-                snd_nxt: Offset(turn.nxt),
+                rtt: turn.rtt,
+                una: turn.una,
+                snd_nxt: turn.nxt,
                 pacing_rate,
             });
         }
@@ -319,8 +318,8 @@ impl<'a> SenderReplay<'a> {
             ticks,
             rtt,
             srtt: self.smoothed(),
-            snd_nxt: Offset(turn.nxt),
-            una: Offset(turn.una),
+            snd_nxt: turn.nxt,
+            una: turn.una,
             bytes: turn.acked,
             packets: turn.delivered.div_ceil(mss) as u32,
             nsegs: 1,
@@ -346,7 +345,7 @@ impl<'a> SenderReplay<'a> {
             let _ = self.cc.on_congested(&self.congested(turn, CongestionSignal::SpuriousRecovery));
         } else {
             let pipe = turn.nxt - turn.una;
-            let _ = self.cc.on_recovered(&RecoveryEnd { th_ack: Offset(turn.una), pipe });
+            let _ = self.cc.on_recovered(&RecoveryEnd { th_ack: turn.una, pipe });
         }
         true
     }
@@ -364,11 +363,11 @@ impl<'a> SenderReplay<'a> {
 
     fn congested(&self, turn: &SenderEvent, signal: CongestionSignal) -> CongestionEvent {
         CongestionEvent {
-            now: Instant::from_nanos(turn.at),
-            ticks: ticks(turn.at, self.hz),
+            now: turn.at,
+            ticks: ticks_at(turn.at, self.hz),
             signal,
-            th_ack: Offset(turn.una),
-            snd_max: Offset(turn.nxt),
+            th_ack: turn.una,
+            snd_max: turn.nxt,
             pipe: turn.flight,
             snd_wnd: turn.window,
             lost: 0,
@@ -376,29 +375,34 @@ impl<'a> SenderReplay<'a> {
     }
 
     /// Returns a round trip as the stack measures it: FreeBSD by timestamps, in whole milliseconds.
-    fn sample(&mut self, rtt: u64) -> Option<Duration> {
-        if rtt == 0 {
+    fn sample(&mut self, rtt: Duration) -> Option<Duration> {
+        if rtt.is_zero() {
             return None;
         }
         let rtt = match self.family {
-            Family::FreeBsd => rtt.div_ceil(1_000_000) * 1_000_000,
+            Family::FreeBsd => Duration::from_millis(rtt.as_nanos().div_ceil(1_000_000)),
             Family::Linux | Family::Rfc => rtt,
         };
         self.srtt = if self.samples == 0 { rtt } else { self.srtt - self.srtt / 8 + rtt / 8 };
         self.samples += 1;
-        Some(Duration::from_nanos(rtt))
+        Some(rtt)
     }
 
     fn smoothed(&self) -> SmoothedRtt {
         SmoothedRtt {
             ticks: ticks(self.srtt, self.hz) as u32,
-            micros: (self.srtt / 1_000) as u32,
+            micros: self.srtt.as_micros() as u32,
             samples: self.samples,
         }
     }
 }
 
-/// Converts nanoseconds to ticks of a kernel clock with unknown phase.
-fn ticks(ns: u64, hz: u64) -> u64 {
-    (u128::from(ns) * u128::from(hz) / 1_000_000_000) as u64
+/// A time in ticks of a kernel clock with unknown phase.
+fn ticks(time: Duration, hz: u64) -> u64 {
+    (u128::from(time.as_nanos()) * u128::from(hz) / 1_000_000_000) as u64
+}
+
+/// The ticks of such a clock at `at`.
+fn ticks_at(at: Instant, hz: u64) -> u64 {
+    ticks(at.since(Instant::ZERO), hz)
 }

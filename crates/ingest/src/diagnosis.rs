@@ -58,6 +58,7 @@ use both_ends::QuicPairReport;
 use exchange::{ExchangeSummary, Exchanges};
 use joined::CapturePairReport;
 use selection::code_bit;
+use units::Duration;
 
 /// Most packets kept for the graphs of a capture.
 const PACKETS: usize = 1_000_000;
@@ -101,14 +102,14 @@ pub struct ConnectionReport {
     pub stream: CapturedConnection,
     /// Code of the finding that limited it.
     pub primary: Option<&'static str>,
-    /// Cost of that finding, in ns; 0 without one.
-    pub cost: u64,
-    /// Cost of the costliest finding, also if it is a note, in ns.
-    pub noted: u64,
+    /// Cost of that finding; 0 without one.
+    pub cost: Duration,
+    /// Cost of the costliest finding, also if it is a note.
+    pub noted: Duration,
     /// Payload of the main direction.
     pub bytes: u64,
-    /// From its first packet to its last, in ns: see [`Analysis::duration`].
-    pub duration: u64,
+    /// From its first packet to its last: see [`Analysis::duration`].
+    pub duration: Duration,
     /// Goodput of the main direction, in bits per second.
     pub goodput_bps: u64,
     /// Codes of its findings: see [`has_finding`](Self::has_finding).
@@ -227,7 +228,7 @@ impl DiagnosisReport {
                 let codes = diagnosis.findings.iter().map(|found| code_bit(found.code));
                 let (bytes, duration, goodput_bps, codes) = (
                     analysis.bytes(),
-                    analysis.duration().as_nanos(),
+                    analysis.duration(),
                     (analysis.goodput() * 8.0) as u64,
                     codes.fold(0, |set, bit| set | bit),
                 );

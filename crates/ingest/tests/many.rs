@@ -144,7 +144,9 @@ fn the_worst_of_a_hundred_thousand_connections_come_first() {
     assert_eq!(file.file.frames, CONNECTIONS * 11 + 2 * STALLED.len() as u64);
     let worst: Vec<_> = file.connections[..4]
         .iter()
-        .map(|one| (u64::from(one.stream.analysis().stream), one.primary, one.cost / 1_000_000_000))
+        .map(|one| {
+            (u64::from(one.stream.analysis().stream), one.primary, one.cost.as_millis() / 1_000)
+        })
         .collect();
     let stalls = STALLED.map(|(number, us)| (number, Some("CC203"), us / 1_000_000));
     for (seen, stall) in worst.iter().zip(&stalls) {

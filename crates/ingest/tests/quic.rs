@@ -156,7 +156,7 @@ fn the_limit_of_each_transfer_is_found() {
             let analysis = &one.connection.analysis;
             assert_eq!(analysis.budget.whole(), analysis.duration(), "{name}");
             for found in &one.diagnosis.findings {
-                assert!(found.cost <= analysis.duration(), "{name}: {}", found.code);
+                assert!(found.cost.as_nanos() <= analysis.duration(), "{name}: {}", found.code);
                 assert!(found.frames.0 <= found.frames.1 && found.frames.1 <= analysis.range.1);
                 assert!(found.interval.0 <= found.interval.1, "{name}: {}", found.code);
             }

@@ -138,7 +138,7 @@ fn chapter(report: &FileReport, judged: &ConnectionReport, file: usize, parts: &
     };
     let counts = &flow.counts;
     let mut figures = vec![
-        ("time".to_owned(), time(analysis.duration().as_nanos())),
+        ("time".to_owned(), time(analysis.duration())),
         ("bytes".to_owned(), size(flow.bytes)),
         ("goodput".to_owned(), rate(analysis.goodput())),
         ("retransmitted".to_owned(), {

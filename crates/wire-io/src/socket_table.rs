@@ -17,6 +17,7 @@ use netlink_packet_sock_diag::inet::{
     ExtensionFlags, InetRequest, InetResponse, SocketId, StateFlags,
 };
 use netlink_sys::{Socket, protocols::NETLINK_SOCK_DIAG};
+use units::{Duration, Instant};
 
 /// Bytes that are received at a time: the kernel fills at most 32 kB.
 const BUFFER: usize = 64 * 1_024;
@@ -66,11 +67,11 @@ impl SocketTable {
         Ok(Self { netlink })
     }
 
-    /// Reads all connected sockets at `at`, in ns.
+    /// Reads all connected sockets at `at`.
     ///
     /// # Errors
     /// Those of the system, and messages that are none of `sock_diag`.
-    pub fn read(&self, at: u64) -> io::Result<SocketSnapshot> {
+    pub fn read(&self, at: Instant) -> io::Result<SocketSnapshot> {
         let mut found = SocketSnapshot::default();
         for (family, any) in [(AF_INET, SocketId::new_v4()), (AF_INET6, SocketId::new_v6())] {
             self.request(family, any)?;
@@ -153,7 +154,7 @@ const STATES: [&str; 12] = [
 ];
 
 /// A socket; without a `struct tcp_info` its sample has no time.
-fn socket(response: InetResponse, at: u64) -> (SocketCookie, KernelSocket) {
+fn socket(response: InetResponse, at: Instant) -> (SocketCookie, KernelSocket) {
     let header = response.header;
     let id = header.socket_id;
     let state = usize::from(header.state).checked_sub(1).and_then(|n| STATES.get(n));
@@ -186,14 +187,15 @@ fn tcp_info(bytes: &[u8]) -> SocketSample {
     let long = |offset: usize| {
         bytes.get(offset..offset + 8)?.first_chunk().map(|bytes| u64::from_ne_bytes(*bytes))
     };
-    let micros = |value: Option<u64>| value.map(|us| us.saturating_mul(1_000));
+    let micros =
+        |value: Option<u64>| value.map(|us| Duration::from_nanos(us.saturating_mul(1_000)));
     // A bit field: its first bit is the lowest or the highest one.
     let app_limited_bit = if cfg!(target_endian = "little") { 1 } else { 1 << 7 };
     SocketSample {
         at: None,
         mss: word(16),
         unacked: word(24),
-        srtt: micros(word(68)).filter(|&ns| ns > 0),
+        srtt: micros(word(68)).filter(|srtt| !srtt.is_zero()),
         cwnd: word(80),
         retransmitted: word(100),
         acked: long(120),
@@ -226,10 +228,10 @@ mod tests {
         let (mut server, _) = listener.accept().unwrap();
         client.write_all(&[7; 1_000]).unwrap();
         server.read_exact(&mut [0; 1_000]).unwrap();
-        let all = SocketTable::open().unwrap().read(5).unwrap().sockets;
+        let all = SocketTable::open().unwrap().read(Instant::from_nanos(5)).unwrap().sockets;
         let of = |local: SocketAddr| all.values().find(|one| one.local == local).unwrap();
         let sender = of(client.local_addr().unwrap());
-        assert_eq!((sender.state, sender.sample.at), ("ESTAB", Some(5)));
+        assert_eq!((sender.state, sender.sample.at), ("ESTAB", Some(Instant::from_nanos(5))));
         assert_eq!(sender.remote, listener.local_addr().unwrap());
         assert_eq!(of(server.peer_addr().unwrap()), sender);
         assert_eq!(sender.sample.acked, Some(1_001));

@@ -1,213 +1,182 @@
 //! Data below the highest captured byte: reordered or retransmitted, and the recovery episode that
 //! they belong to.
 
-use super::{AckSummary, HalfConnection};
-use crate::capture_point::CapturePoint;
-use crate::episodes::{KEPT, RecoveryEpisode, RecoveryTrigger};
+use units::{Duration, Instant};
+
+use super::data::CapturedData;
+use super::idle::IdleTime;
+use super::recovery::Retransmission;
+use super::{AckSummary, FrameTime, HalfConnection, MAX_RTO, RTO_SLOP};
+use crate::episodes::{RecoveryEpisode, RecoveryTrigger};
 use crate::outstanding::SentRange;
 use crate::rounds::{RoundOrigin, TimeUse};
 use crate::sender_events::SenderEventKind;
 
-/// Shortest retransmission timeout, in ns (Linux: 200 ms, FreeBSD: 230 ms, RFC 6298: 1 s), less a
-/// margin for measurement.
-const MIN_RTO: u64 = 190_000_000;
+/// Shortest retransmission timeout (Linux: 200 ms, FreeBSD: 230 ms, RFC 6298: 1 s), less a margin for
+/// measurement.
+const MIN_RTO: Duration = Duration::from_millis(190);
 
-/// Longest retransmission timeout, in ns (Linux `TCP_RTO_MAX`, 120 s; FreeBSD 64 s), and a round trip.
-/// A longer silence is a rest, a capture that paused, or a clock that was set.
-pub(super) const MAX_RTO: u64 = 125_000_000_000;
-
-/// Least time, in ns, from which the rate of a timestamp clock is known: 20 ticks of 10 ms.
-const MIN_CLOCK_TIME: u64 = 200_000_000;
+/// What a probe timeout may exceed two and a half round trips by: half a tick of 100 Hz and the work of
+/// a host.
+const PROBE_MARGIN: Duration = Duration::from_millis(10);
 
 /// Classification of data below `nxt`.
+#[derive(Debug, Clone, Copy)]
 enum OldDataKind {
-    /// Reordered: late by this time in ns.
-    Late(u64),
+    /// Reordered: late by this time.
+    Late(Duration),
     /// A retransmission; `spurious` if an earlier copy had arrived.
     Retransmitted { spurious: bool },
 }
 
+/// The copies of data that were captured before.
+#[derive(Debug, Clone, Copy)]
+struct EarlierCopies {
+    kind: OldDataKind,
+    /// Copies with this one.
+    copies: u8,
+    /// When the previous one was captured; `None` without one.
+    last_at: Option<Instant>,
+    /// Bytes of a hole that these data fill.
+    filled: u64,
+}
+
 impl HalfConnection {
     /// Processes data below `nxt`: a retransmission, or a reordered packet.
-    pub(super) fn old_data(&mut self, (start, end): (u64, u64), at: u64, stamp: u32, frame: u64) {
-        if self.captured_after_ack((start, end), at) {
+    pub(super) fn on_old_data(&mut self, data: CapturedData) {
+        let at = data.now.at;
+        let packets = self.segment.packets(data.len());
+        if self.bytes.capture_after_ack(data.range(), at, self.reaction()) {
+            self.counters.sent.new += packets;
             return;
         }
-        let mut what =
-            OldDataKind::Retransmitted { spurious: start < self.una && start >= self.start };
-        let at_receiver = self.begin.point == CapturePoint::Receiver;
-        let rtt = self.rtt.min.unwrap_or(0);
-        let has_stamps = stamp != 0;
-        let mut copies = 0;
-        let mut last_at = 0;
-        let mut filled = 0;
+        let earlier = self.record_copy(&data);
+        self.bytes.captured += earlier.filled;
+        match earlier.kind {
+            OldDataKind::Late(late) => {
+                let extent = self.board.nxt - data.start;
+                self.counters.reordering.count(packets, extent, late, data.now.frame);
+                self.rounds.log.now.late += data.len();
+                self.counters.sent.new += packets;
+                if self.is_at_receiver() {
+                    self.on_delivered(at, data.len());
+                }
+            }
+            OldDataKind::Retransmitted { spurious } => {
+                if self.is_at_receiver() && !spurious {
+                    self.on_delivered(at, data.len());
+                }
+                let trigger = self.trigger(&data, earlier.copies, earlier.last_at);
+                self.on_retransmission(
+                    data.now,
+                    Retransmission {
+                        range: data.range(),
+                        at,
+                        frame: data.now.frame,
+                        packets,
+                        trigger,
+                        is_spurious: spurious,
+                        is_acked: data.end <= self.board.una,
+                    },
+                );
+            }
+        }
+    }
+
+    /// Adds a copy of data to the scoreboard; returns what the earlier copies show about it.
+    fn record_copy(&mut self, data: &CapturedData) -> EarlierCopies {
+        let (at, stamp) = (data.now.at, data.stamp);
+        let is_acked = data.start < self.board.una && data.start >= self.numbers.start;
+        let mut earlier = EarlierCopies {
+            kind: OldDataKind::Retransmitted { spurious: is_acked },
+            copies: 0,
+            last_at: None,
+            filled: 0,
+        };
+        let at_receiver = self.is_at_receiver();
+        let rtt = self.rtt.min.unwrap_or_default();
         // Both copies passed here. A receiver acknowledges within half a second (RFC 9293 section
         // 3.8.6.3); if it has not answered the first for that long, the path beyond this point has
         // lost it.
-        let (acked, answered_at) = (self.here.to, self.here.at);
+        let acks = &self.acks;
         let first_copy_arrived = |sent: &SentRange| {
-            sent.end <= acked || answered_at >= sent.last_at || at - sent.last_at < MIN_RTO
+            acks.is_answered(sent.end, sent.last_at) || at.since(sent.last_at) < MIN_RTO
         };
-        self.out.visit(start, end, |sent| {
+        self.board.visit(data.range(), |sent| {
             if sent.copies == 0 {
                 // A hole is filled: by a reordered packet, if it was sent no later than the data
                 // above it and came within a round-trip time; else by a retransmission.
-                let late = at - sent.first_at;
-                let before = has_stamps && (stamp.wrapping_sub(sent.stamp) as i32) <= 0;
-                what = if before || (!has_stamps && late < rtt) {
+                let late = at.since(sent.first_at);
+                let before = stamp != 0 && (stamp.wrapping_sub(sent.stamp) as i32) <= 0;
+                earlier.kind = if before || (stamp == 0 && late < rtt) {
                     OldDataKind::Late(late)
                 } else {
                     OldDataKind::Retransmitted { spurious: false }
                 };
                 sent.first_at = at;
-                filled += sent.end - sent.start;
+                earlier.filled += sent.end - sent.start;
             } else {
-                last_at = last_at.max(sent.last_at);
+                earlier.last_at = earlier.last_at.max(Some(sent.last_at));
                 if at_receiver && first_copy_arrived(sent) || sent.sacked {
-                    what = OldDataKind::Retransmitted { spurious: true };
+                    earlier.kind = OldDataKind::Retransmitted { spurious: true };
                 }
             }
             sent.copies = sent.copies.saturating_add(1);
-            copies = sent.copies;
+            earlier.copies = sent.copies;
             sent.last_at = at;
             sent.stamp = stamp;
         });
-        self.captured += filled;
-        match what {
-            OldDataKind::Late(late) => {
-                let (packets, extent) = (self.packets(end - start), self.nxt - start);
-                self.reordering.count(packets, extent, late, frame);
-                self.rounds.now.late += end - start;
-                self.counts.new += packets;
-                if at_receiver {
-                    self.on_delivered(at, end - start);
-                }
-            }
-            OldDataKind::Retransmitted { spurious } => {
-                if at_receiver && !spurious {
-                    self.on_delivered(at, end - start);
-                }
-                self.on_retransmission((start, end), at, frame, (copies, last_at), spurious);
-            }
-        }
+        earlier
     }
 
-    /// Moves bytes that were acknowledged before they were captured from the unseen to the captured
-    /// ones. True if these data are no retransmission: all of them are new here, and an ACK passed so
-    /// shortly before that only the capture can have put it first, as it does with packets of several
-    /// NIC queues.
-    fn captured_after_ack(&mut self, (start, end): (u64, u64), at: u64) -> bool {
-        let found = self.unseen.ranges.remove(start, end);
-        self.captured += found;
-        self.unseen.bytes -= found;
-        let is_order = found == end - start && at - self.unseen.at.min(at) <= self.reaction();
-        if is_order {
-            self.counts.new += self.packets(end - start);
-        }
-        is_order
-    }
-
-    fn on_retransmission(
-        &mut self,
-        (start, end): (u64, u64),
-        at: u64,
-        frame: u64,
-        (copies, before): (u8, u64),
-        spurious: bool,
-    ) {
-        let packets = self.packets(end - start);
-        if self.silence_before(at) > MAX_RTO {
+    fn on_retransmission(&mut self, now: FrameTime, sent: Retransmission) {
+        let at = now.at;
+        if self.last.silence_before(at) > MAX_RTO {
             self.spend(TimeUse::Idle, at);
         }
-        self.counts.retransmitted += packets;
-        self.counts.spurious += if spurious { packets } else { 0 };
-        self.counts.retransmitted_bytes += end - start;
-        self.rounds.now.retransmission += end - start;
-        let trigger = self.trigger((start, end), at, copies, before);
-        if self.episode.in_timeout
-            || matches!(trigger, RecoveryTrigger::Timer | RecoveryTrigger::Probe)
-        {
-            self.spend(TimeUse::Timeout, at);
-        } else if self.episode.open {
-            self.spend(TimeUse::Recovery, at);
-        } else {
-            self.spend(TimeUse::Window, at);
+        let bytes = sent.range.1 - sent.range.0;
+        let counts = &mut self.counters.sent;
+        counts.retransmitted += sent.packets;
+        counts.spurious += if sent.is_spurious { sent.packets } else { 0 };
+        counts.retransmitted_bytes += bytes;
+        self.rounds.log.now.retransmission += bytes;
+        let of_rto = sent.trigger == RecoveryTrigger::Timer;
+        let is_timer = of_rto || sent.trigger == RecoveryTrigger::Probe;
+        let in_progress = self.recovery.time_use().unwrap_or(TimeUse::Window);
+        self.spend(if is_timer { TimeUse::Timeout } else { in_progress }, at);
+        let nxt = self.board.nxt;
+        if of_rto && self.progress.has_begun() {
+            self.rounds.begin(now, RoundOrigin::Timeout, nxt);
         }
-        if trigger == RecoveryTrigger::Timer && self.begun {
-            self.round.over = false;
-            self.next_round(at, frame, RoundOrigin::Timeout);
+        if is_timer {
+            self.recovery.expire();
         }
-        self.episode.in_timeout |=
-            matches!(trigger, RecoveryTrigger::Timer | RecoveryTrigger::Probe);
-        if self.episode.open {
-            if self.round.over {
-                self.round.over = false;
-                self.next_round(at, frame, RoundOrigin::Round);
-            }
-        } else if !self.resume_episode(end) {
-            self.begin_episode(trigger, (start, end), at, frame);
+        if self.recovery.is_open() {
+            self.rounds.begin_if_acked(now, nxt);
+        } else if !self.recovery.resume(sent.range.1, self.board.una, nxt) {
+            self.begin_episode(now, &sent);
         }
-        if trigger == RecoveryTrigger::Timer {
-            self.episode.last_rto = at;
-            self.turn(
-                at,
-                SenderEventKind::Timeout(self.episode()),
-                self.una,
-                AckSummary::default(),
-            );
+        if of_rto {
+            self.recovery.on_rto(at);
+            let timeout = SenderEventKind::Timeout(self.recovery.latest());
+            self.record(at, timeout, self.board.una, AckSummary::default());
         }
-        let index = self.episodes.len();
-        if let Some(episode) = self.episodes.last_mut()
-            && self.episode.open
-            && !episode.over
-        {
-            episode.retransmitted += packets;
-            episode.spurious += if spurious { packets } else { 0 };
-            episode.acked_before += if end <= self.una { packets } else { 0 };
-            episode.frames.1 = frame;
-            if trigger == RecoveryTrigger::Timer {
-                episode.timeouts += 1;
-                episode.trigger = RecoveryTrigger::Timer;
-            }
-        }
-        self.open.push((start, end), at, packets, index as u32, spurious);
+        self.recovery.on_retransmission(&sent);
     }
 
-    /// Continues the last episode if the sender still repeats what had been acknowledged: it has
-    /// received no ACK since, and its timer expires again and again.
-    fn resume_episode(&mut self, end: u64) -> bool {
-        let is_same_data = self.nxt == self.episode.recover && end <= self.una;
-        let last = self.episodes.last_mut().filter(|_| is_same_data && self.more_episodes == 0);
-        let Some(last) = last.filter(|last| last.over && last.acked_before > 0) else {
-            return false;
-        };
-        last.over = false;
-        self.episode.open = true;
-        true
-    }
-
-    /// Time since the sender sent or received something.
-    fn silence_before(&self, at: u64) -> u64 {
-        at.saturating_sub(self.last.ack.max(self.last.sent))
-    }
-
-    /// Trigger of a retransmission; `before` is when the previous copy was sent.
-    fn trigger(
-        &self,
-        (start, end): (u64, u64),
-        at: u64,
-        copies: u8,
-        before: u64,
-    ) -> RecoveryTrigger {
-        let silent = self.silence_before(at);
-        let srtt = self.smoothed();
+    /// Trigger of a retransmission, the `copies`-th copy; the previous one was sent at `before`.
+    fn trigger(&self, data: &CapturedData, copies: u8, before: Option<Instant>) -> RecoveryTrigger {
+        let at = data.now.at;
+        let silent = self.last.silence_before(at);
+        let srtt = self.rtt.usual();
+        let is_first = data.start == self.board.una;
         if silent > MAX_RTO {
             return RecoveryTrigger::Acks;
         }
         // A stack without lost retransmission detection waits for its timer, however many ACKs
         // arrive for later data (FreeBSD without net.inet.tcp.do_lrd).
-        let waited = at.saturating_sub(before.max(self.episode.last_rto));
-        if start == self.una && copies > 2 && waited >= MIN_RTO && waited >= srtt {
+        let waited = at.since(self.recovery.waits_since(before.unwrap_or(Instant::ZERO)));
+        if is_first && copies > 2 && waited >= MIN_RTO && waited >= srtt {
             return RecoveryTrigger::Timer;
         }
         // An ACK triggers a retransmission within half a round-trip time; RACK's reordering timer
@@ -216,8 +185,9 @@ impl HalfConnection {
             return RecoveryTrigger::Acks;
         }
         // PTO: two round trips, and the delayed ACK of a lone segment (RFC 8985 section 7.2).
-        let lone = if start == self.una { 200_000_000 } else { 0 };
-        if end == self.nxt && copies <= 2 && silent < srtt * 5 / 2 + lone + 10_000_000 {
+        let lone = if is_first { RTO_SLOP } else { Duration::ZERO };
+        let is_last = data.end == self.board.nxt;
+        if is_last && copies <= 2 && silent < srtt * 5 / 2 + lone + PROBE_MARGIN {
             return RecoveryTrigger::Probe;
         }
         if silent >= MIN_RTO && silent >= srtt {
@@ -227,145 +197,82 @@ impl HalfConnection {
         }
     }
 
-    pub(super) fn begin_episode(
-        &mut self,
-        trigger: RecoveryTrigger,
-        (_, end): (u64, u64),
-        at: u64,
-        frame: u64,
-    ) {
-        self.episode.open = true;
-        self.episode.recover = self.nxt;
-        if self.episodes.len() >= KEPT {
-            self.more_episodes += 1;
-            return;
-        }
-        let window = self.rounds.now.flight.max(self.rounds.done.last().map_or(0, |r| r.flight));
+    /// Begins an episode with a retransmission.
+    fn begin_episode(&mut self, now: FrameTime, sent: &Retransmission) {
         // A retransmission among data that the path had delayed: the timer expired meanwhile.
-        let held =
-            self.delay_spike_at.is_some_and(|held| at - held <= 2 * self.rtt.min.unwrap_or(0));
-        let trigger = if held { RecoveryTrigger::Timer } else { trigger };
-        self.episodes.push(RecoveryEpisode {
-            trigger,
-            begin: at,
-            silent_since: self.last.ack.max(self.last.sent),
-            end: at,
-            frames: (frame, frame),
-            retransmitted: 0,
-            spurious: 0,
-            acked_before: 0,
-            timeouts: u32::from(held),
-            flight: self.flight(),
-            window,
-            sent_above: 0,
+        let spike_time = self.rtt.min.unwrap_or_default() * 2;
+        let is_held = self.idle.is_after_delay_spike(now.at, spike_time);
+        let trigger = if is_held { RecoveryTrigger::Timer } else { sent.trigger };
+        let episode = RecoveryEpisode {
+            silent_since: self.last.latest(),
+            timeouts: u32::from(is_held),
+            flight: self.board.flight(),
+            window: self.rounds.window_reached(),
             rtt: self.rtt_at_loss(),
-            tail: end == self.nxt,
-            over: false,
-        });
-        if trigger != RecoveryTrigger::Timer {
-            self.turn(at, SenderEventKind::Loss(self.episode()), self.una, AckSummary::default());
+            tail: sent.range.1 == self.board.nxt,
+            ..RecoveryEpisode::new(trigger, now.at, now.frame)
+        };
+        self.recovery.begin(self.board.nxt);
+        if self.recovery.push(episode) && trigger != RecoveryTrigger::Timer {
+            let loss = SenderEventKind::Loss(self.recovery.latest());
+            self.record(now.at, loss, self.board.una, AckSummary::default());
         }
     }
 
     /// Processes CWR: the sender has reduced its window. Linux sets it after losses too, on the
     /// first new data in recovery.
-    pub(super) fn reduced(&mut self, at: u64, frame: u64) {
-        if !core::mem::take(&mut self.ecn.pending) || self.episode.open {
+    pub(super) fn on_cwr(&mut self, now: FrameTime) {
+        if !self.ecn.on_cwr() || self.recovery.is_open() {
             return;
         }
-        if self.episodes.len() >= KEPT {
-            self.more_episodes += 1;
-            return;
-        }
-        self.episodes.push(RecoveryEpisode {
-            trigger: RecoveryTrigger::Mark,
-            begin: at,
-            silent_since: at,
-            end: at,
-            frames: (frame, frame),
-            retransmitted: 0,
-            spurious: 0,
-            acked_before: 0,
-            timeouts: 0,
-            flight: self.flight(),
-            window: self.rounds.now.flight.max(self.rounds.done.last().map_or(0, |r| r.flight)),
-            sent_above: 0,
+        self.recovery.push(RecoveryEpisode {
+            flight: self.board.flight(),
+            window: self.rounds.window_reached(),
             rtt: self.rtt_at_loss(),
-            tail: false,
             over: true,
+            ..RecoveryEpisode::new(RecoveryTrigger::Mark, now.at, now.frame)
         });
-    }
-
-    /// Index of the latest episode.
-    pub(super) fn episode(&self) -> u32 {
-        self.episodes.len().saturating_sub(1) as u32
     }
 
     /// RTT when the loss happened. A sender has just received the ACKs of packets around the lost
     /// one; a receiver sees the retransmission one RTT later.
-    fn rtt_at_loss(&self) -> u64 {
-        if self.begin.point == CapturePoint::Receiver {
-            let before = self.rounds.done.last().map_or(0, |round| round.max_rtt);
-            self.rounds.now.max_rtt.max(before)
+    fn rtt_at_loss(&self) -> Duration {
+        if self.is_at_receiver() {
+            let rounds = &self.rounds.log;
+            let before = rounds.done.last().map_or(Duration::ZERO, |round| round.max_rtt);
+            rounds.now.max_rtt.max(before)
         } else {
-            self.rtt.latest.unwrap_or(0)
+            self.rtt.latest.unwrap_or_default()
         }
-    }
-
-    /// Whether data captured after a pause were sent before it, by their timestamps: their clock made
-    /// less than half of the ticks that it makes in such a time. Its rate is that before the pause,
-    /// since it differs between systems (RFC 7323 section 5.4: a tick of 1 ms to 1 s).
-    pub(super) fn held(&self, at: u64, stamp: u32) -> bool {
-        let (first, first_at) = self.stamps.first;
-        let known = self.stamps.last_at.saturating_sub(first_at);
-        let pause = at.saturating_sub(self.stamps.last_at);
-        let [before, ticks] = [(self.stamps.last, first), (stamp, self.stamps.last)]
-            .map(|(to, from)| u64::from(to.wrapping_sub(from)));
-        let is_known = stamp != 0 && first != 0 && known >= MIN_CLOCK_TIME && before < 1 << 31;
-        let expected = units::ratio::scaled(before, pause, known.max(1));
-        is_known && ticks < 1 << 31 && pause >= 50_000_000 && ticks < expected / 2
     }
 
     /// Decides whether an idle time was a retransmission timeout. One full segment alone after the
     /// idle time, and the next one RTT later, is not an application that writes again but a
     /// retransmission timer (RFC 5681 section 3.1: a window of one segment); the earlier copies
     /// were lost before the capture point.
-    pub(super) fn check_suspected_timeout(&mut self, rest: u64, first: u64, at: u64) {
-        let rtt = self.rtt.min.unwrap_or(u64::MAX);
-        let single_packet = at.saturating_sub(first) >= rtt / 5 * 4;
-        if single_packet && !self.last.short && self.nxt - self.una <= self.mss {
-            if let Some(round) = self.rounds.done.last_mut() {
-                let rest = rest.min(round.time_by_use[TimeUse::Idle as usize]);
-                round.time_by_use[TimeUse::Idle as usize] -= rest;
-                round.time_by_use[TimeUse::Timeout as usize] += rest;
-            }
-            self.rounds.now.before = RoundOrigin::Timeout;
-            self.infer_episode(first, first - rest, self.last.frame, false);
+    pub(super) fn check_suspected_timeout(&mut self, idle: IdleTime, at: Instant) {
+        let rtt = self.rtt.min.unwrap_or(Duration::MAX);
+        let single_packet = at.since(idle.end) >= rtt / 5 * 4;
+        let in_flight = self.board.nxt - self.board.una;
+        if single_packet && !self.last.short && in_flight <= self.segment.mss {
+            let rounds = &mut self.rounds.log;
+            rounds.move_last(TimeUse::Idle, TimeUse::Timeout, idle.length);
+            rounds.now.before = RoundOrigin::Timeout;
+            let now = FrameTime { at: idle.end, frame: self.last.frame };
+            self.infer_episode(now, idle.end.saturating_sub(idle.length), false);
         }
     }
 
     /// Records an episode of which the capture shows only the silence.
-    pub(super) fn infer_episode(&mut self, at: u64, silent_since: u64, frame: u64, tail: bool) {
-        if self.episodes.len() >= KEPT {
-            self.more_episodes += 1;
-            return;
-        }
-        self.episodes.push(RecoveryEpisode {
-            trigger: RecoveryTrigger::Inferred,
-            begin: at,
+    pub(super) fn infer_episode(&mut self, now: FrameTime, silent_since: Instant, tail: bool) {
+        self.recovery.push(RecoveryEpisode {
             silent_since,
-            end: at,
-            frames: (frame, frame),
-            retransmitted: 0,
-            spurious: 0,
-            acked_before: 0,
             timeouts: u32::from(!tail),
-            flight: 0,
-            window: self.rounds.done.last().map_or(0, |r| r.flight).max(self.rounds.now.flight),
-            sent_above: 0,
-            rtt: self.rtt.latest.unwrap_or(0),
+            window: self.rounds.window_reached(),
+            rtt: self.rtt.latest.unwrap_or_default(),
             tail,
             over: true,
+            ..RecoveryEpisode::new(RecoveryTrigger::Inferred, now.at, now.frame)
         });
     }
 }

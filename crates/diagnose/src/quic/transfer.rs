@@ -5,6 +5,8 @@
 
 use std::collections::BTreeMap;
 
+use units::Offset;
+
 use super::record::{MAX_DATAGRAM, QuicFrame, QuicPacketRecord};
 use crate::ranges::StreamRanges;
 
@@ -189,7 +191,7 @@ impl QuicTransfer {
                 sent.overtaken = before.map_or(0, |before| before.saturating_sub(number));
                 for (start, end, id) in ranges {
                     let mut bytes = 0;
-                    self.acked.add(start, end, |start, end| bytes += end - start);
+                    self.acked.add(Offset(start), Offset(end), |start, end| bytes += end - start);
                     *self.acked_by_stream.entry(id).or_default() += bytes;
                 }
                 newly += 1;
@@ -203,7 +205,7 @@ impl QuicTransfer {
             let rtt = raw.saturating_sub(packet.ack_delay.unwrap_or(0));
             self.round_trips.push(QuicRoundTrip { packet: index, at, rtt, newly });
         }
-        let bytes = self.acked.contiguous();
+        let bytes = self.acked.contiguous().0;
         if self.delivered.last().is_none_or(|last| last.bytes < bytes) && bytes > 0 {
             self.delivered.push(QuicProgress { at, bytes, window: self.window });
         }

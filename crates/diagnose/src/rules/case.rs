@@ -1,5 +1,7 @@
 //! The input of the rules, and shared helpers.
 
+use units::{Duration, Instant};
+
 use super::{Confidence, DiagnosisRule, EvidenceItem, EvidenceValue, Finding, Severity};
 use crate::capture_point::CapturePoint;
 use crate::lost_time::LostTimeCause;
@@ -14,8 +16,8 @@ pub struct TransferSummary {
     pub stream: u32,
     /// Sender and receiver of the data.
     pub hosts: (std::net::IpAddr, std::net::IpAddr),
-    /// First data and last delivery, in ns.
-    pub span: (u64, u64),
+    /// First data and last delivery.
+    pub span: (Instant, Instant),
     /// Bytes.
     pub bytes: u64,
 }
@@ -52,22 +54,22 @@ pub struct DiagnosisCase<'a> {
     pub neighbours: &'a [TransferSummary],
 }
 
-/// One second, in ns.
-pub(super) const SECOND: u64 = 1_000_000_000;
-/// Least cost of a warning, in ns: half of the 0.1 s that a person perceives as no delay at all.
-const MIN_COST: u64 = 50_000_000;
+/// One second.
+pub(super) const SECOND: Duration = Duration::from_secs(1);
+/// Least cost of a warning: half of the 0.1 s that a person perceives as no delay at all.
+const MIN_COST: Duration = Duration::from_millis(50);
 /// Fewest bytes of bulk data: a larger page.
 const MIN_BULK: u64 = 100_000;
-/// Least cost of a warning in a small transfer, in ns: the shortest retransmission timeout.
-const MIN_SMALL_COST: u64 = 200_000_000;
+/// Least cost of a warning in a small transfer: the shortest retransmission timeout.
+const MIN_SMALL_COST: Duration = Duration::from_millis(200);
 
 impl<'a> DiagnosisCase<'a> {
     /// A finding of `rule` about the whole transfer, with the severity of its cost.
-    pub(super) fn finding(&self, rule: &DiagnosisRule, cost: u64, title: String) -> Finding {
+    pub(super) fn finding(&self, rule: &DiagnosisRule, cost: Duration, title: String) -> Finding {
         let flow = self.flow;
-        let begin = self.analysis.first.as_nanos();
+        let begin = self.analysis.first;
         // Without ACKs the delivery is unknown: the finding covers the whole capture.
-        let end = if flow.answered { flow.last_delivery } else { self.analysis.last.as_nanos() };
+        let end = if flow.answered { flow.last_delivery } else { self.analysis.last };
         Finding {
             code: rule.code,
             severity: self.severity(cost),
@@ -83,8 +85,8 @@ impl<'a> DiagnosisCase<'a> {
         }
     }
 
-    /// Active time of the connection, in ns.
-    pub(super) fn active(&self) -> u64 {
+    /// Active time of the connection.
+    pub(super) fn active(&self) -> Duration {
         self.course.budget.active()
     }
 
@@ -94,14 +96,14 @@ impl<'a> DiagnosisCase<'a> {
     }
 
     /// Whether the cost is at least a twentieth of the active time.
-    pub(super) fn is_significant(&self, cost: u64) -> bool {
-        cost > 0 && cost * 20 >= self.active()
+    pub(super) fn is_significant(&self, cost: Duration) -> bool {
+        !cost.is_zero() && cost * 20 >= self.active()
     }
 
     /// Severity by cost: a tenth of the active time is a warning, half of it an error. Both have a
     /// floor: a warning needs [`MIN_COST`], in a small transfer [`MIN_SMALL_COST`], and an error a
     /// transfer of some size or a second.
-    pub(super) fn severity(&self, cost: u64) -> Severity {
+    pub(super) fn severity(&self, cost: Duration) -> Severity {
         let active = self.active();
         let floor = if self.is_sizeable() { MIN_COST } else { MIN_SMALL_COST };
         if cost < floor || cost * 10 < active {
@@ -154,7 +156,7 @@ impl<'a> DiagnosisCase<'a> {
             found.acked_before += episode.acked_before;
             found.lost += episode.retransmitted - episode.spurious;
             found.timeouts += u64::from(episode.timeouts);
-            found.stalled += episode.begin.saturating_sub(episode.silent_since);
+            found.stalled += episode.begin.since(episode.silent_since);
             found.rtt = found.rtt.max(episode.rtt);
             found.window = found.window.max(episode.window);
         }
@@ -169,8 +171,8 @@ impl<'a> DiagnosisCase<'a> {
 
     /// Evidence: RTT at the loss, and that of the empty path.
     pub(super) fn queue_at_loss(&self, losses: &EpisodeTotals) -> EvidenceItem {
-        let base = self.course.path.base_rtt.unwrap_or(0);
-        let text = if losses.rtt == 0 {
+        let base = self.course.path.base_rtt.unwrap_or_default();
+        let text = if losses.rtt.is_zero() {
             format!("not seen: no round trip could be measured but {} at rest", time(base))
         } else {
             format!("round trip at the loss at most {}, at rest {}", time(losses.rtt), time(base))
@@ -202,24 +204,48 @@ impl<'a> DiagnosisCase<'a> {
 }
 
 /// Totals of recovery episodes with one cause.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct EpisodeTotals {
     pub(super) count: u64,
-    pub(super) interval: (u64, u64),
+    pub(super) interval: (Instant, Instant),
     pub(super) frames: (u64, u64),
     pub(super) retransmitted: u64,
     pub(super) lost: u64,
     /// Packets whose ACK had passed the capture point.
     pub(super) acked_before: u64,
     pub(super) timeouts: u64,
-    /// Silence before the episodes, in ns.
-    pub(super) stalled: u64,
-    pub(super) rtt: u64,
+    /// Silence before the episodes.
+    pub(super) stalled: Duration,
+    pub(super) rtt: Duration,
     pub(super) window: u64,
 }
 
+impl Default for EpisodeTotals {
+    fn default() -> Self {
+        Self {
+            count: 0,
+            interval: (Instant::ZERO, Instant::ZERO),
+            frames: (0, 0),
+            retransmitted: 0,
+            lost: 0,
+            acked_before: 0,
+            timeouts: 0,
+            stalled: Duration::ZERO,
+            rtt: Duration::ZERO,
+            window: 0,
+        }
+    }
+}
+
+impl EpisodeTotals {
+    /// From the first of them to the last.
+    pub(super) const fn length(&self) -> Duration {
+        self.interval.1.since(self.interval.0)
+    }
+}
+
 impl Finding {
-    pub(crate) fn at(mut self, interval: (u64, u64), frames: (u64, u64)) -> Self {
+    pub(crate) fn at(mut self, interval: (Instant, Instant), frames: (u64, u64)) -> Self {
         self.interval = interval;
         self.frames = frames;
         self
@@ -270,13 +296,14 @@ pub(crate) fn count(
     EvidenceItem { key, value: EvidenceValue::Count(value), label, text }
 }
 
-/// Seconds of nanoseconds.
-pub(crate) fn seconds(ns: u64) -> f64 {
-    ns as f64 / 1e9
+/// A time in seconds.
+pub(crate) fn seconds(time: Duration) -> f64 {
+    time.as_secs_f64()
 }
 
 /// Formats a time with three digits: `620 us`, `45.3 ms`, `1.27 s`.
-pub fn time(ns: u64) -> String {
+pub fn time(time: Duration) -> String {
+    let ns = time.as_nanos();
     match ns {
         0 => "0 s".into(),
         1..1_000_000 => format!("{} us", ns / 1_000),
@@ -317,6 +344,26 @@ pub fn size(bytes: u64) -> String {
 pub fn percent(part: u64, whole: u64) -> String {
     let share = if whole == 0 { 0.0 } else { part as f64 * 100.0 / whole as f64 };
     if share > 0.0 && share < 1.0 { "<1 %".into() } else { format!("{share:.0} %") }
+}
+
+/// Formats the fraction `part` of the time `whole` in percent.
+pub fn time_percent(part: Duration, whole: Duration) -> String {
+    percent(part.as_nanos(), whole.as_nanos())
+}
+
+/// The fraction `part` of the time `whole`.
+pub(super) fn time_share(part: Duration, whole: Duration) -> f64 {
+    part.as_nanos() as f64 / whole.as_nanos().max(1) as f64
+}
+
+/// `bytes` in `time`, in bytes per second.
+pub(super) fn throughput(bytes: u64, time: Duration) -> f64 {
+    bytes as f64 * 1e9 / time.as_nanos() as f64
+}
+
+/// Bytes in `time` at a rate in bytes per second.
+pub(super) fn bytes_in(rate: f64, time: Duration) -> f64 {
+    rate * time.as_nanos() as f64 / 1e9
 }
 
 /// Number of doublings of a window from `from` to `to`, the last one in proportion.

@@ -6,6 +6,8 @@
 //!
 //! Cost: the time from the first SYN to the last reset.
 
+use units::Instant;
+
 use super::case::{DiagnosisCase, SECOND, TransferSummary, count, number, seconds, time};
 use super::{Confidence, DiagnosisRule, Finding, Severity};
 use crate::connection_events::hops;
@@ -31,14 +33,14 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
     let refusal = events.refusal()?;
     let (from, first_frame) = events.syns.first;
     let last = events.resets.last().unwrap_or(refusal);
-    let after = refusal.at.0.saturating_sub(from);
+    let after = refusal.at.0.since(from);
     let times = match events.syns.count {
         1 => String::new(),
-        count => format!(", {count} SYNs in {}", time(last.at.0.saturating_sub(from))),
+        count => format!(", {count} SYNs in {}", time(last.at.0.since(from))),
     };
     let title = format!("the connection was refused: RST after {}{times}", time(after));
     let mut finding = case
-        .finding(&RULE, last.at.0.saturating_sub(from), title)
+        .finding(&RULE, last.at.0.since(from), title)
         .at((from, last.at.0), (first_frame, last.at.1))
         .with([
             count("syns", events.syns.count, "SYNs", events.syns.count.to_string()),
@@ -65,21 +67,23 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
 /// when its data begin, in words.
 fn answered_beside<'a>(
     case: &DiagnosisCase<'a>,
-    refused: u64,
+    refused: Instant,
 ) -> Option<(&'a TransferSummary, String)> {
     let ends = case.analysis.ends;
     let (client, server) = (ends.src.ip(), ends.dst.ip());
     let near = |hosts| {
         let from = case.neighbours.partition_point(|one| one.hosts < hosts);
-        case.neighbours[from..].iter().take_while(move |one| one.hosts == hosts).find(|one| {
-            one.span.0 <= refused.saturating_add(SECOND)
-                && one.span.1.saturating_add(SECOND) >= refused
-        })
+        case.neighbours[from..]
+            .iter()
+            .take_while(move |one| one.hosts == hosts)
+            .find(|one| one.span.0 <= refused + SECOND && one.span.1 + SECOND >= refused)
     };
     let other = near((server, client)).or_else(|| near((client, server)))?;
-    let begins = match other.span.0.checked_sub(refused) {
-        Some(later) => format!("{} later", time(later)),
-        None => format!("{} earlier", time(refused - other.span.0)),
+    let begin = other.span.0;
+    let begins = if begin >= refused {
+        format!("{} later", time(begin.since(refused)))
+    } else {
+        format!("{} earlier", time(refused.since(begin)))
     };
     Some((other, begins))
 }

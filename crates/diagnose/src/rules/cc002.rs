@@ -35,12 +35,12 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
         return None;
     }
     let (from, frame) = events.syns.first;
-    let (to, last_frame) = (case.analysis.last.as_nanos(), case.analysis.last_frame);
+    let (to, last_frame) = (case.analysis.last, case.analysis.last_frame);
     // The client waits for the answer to its last SYN until it gives up: seen at least until the end
     // of the capture, and a second as the shortest timer (RFC 6298 section 2).
-    let waited = to.saturating_sub(from);
+    let waited = to.since(from);
     let quiet = case.analysis.silent_after;
-    let span = waited.saturating_add(quiet.min(SECOND));
+    let span = waited + quiet.min(SECOND);
     let syns = many(events.syns.count, "SYN");
     let (title, cause, unseen) = if unanswered {
         (

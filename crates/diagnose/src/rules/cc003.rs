@@ -8,6 +8,7 @@
 //! Cost: none that is known; the transfer is incomplete.
 
 use packet::Dir;
+use units::{Duration, Instant};
 
 use super::case::{DiagnosisCase, count, number, seconds, size, time};
 use super::cc001::routers;
@@ -33,12 +34,12 @@ another comes from somewhere else. After an RST of its own a host sends nothing 
 };
 
 /// Longest silence that a firewall's idle timeout does not end: shorter ones are not usual.
-const IDLE: u64 = 30 * 1_000_000_000;
+const IDLE: Duration = Duration::from_secs(30);
 /// Fewest bytes of data that are missed by an application that had closed: a closing alert of TLS has at most 85,
 /// a close frame of WebSocket a few.
 const MIN_MISSED: u32 = 100;
-/// Packets of a host are out of order at a capture point by less, in ns.
-const DISORDER: u64 = 3_000_000;
+/// Packets of a host are out of order at a capture point by less.
+const DISORDER: Duration = Duration::from_millis(3);
 
 /// Who sent a reset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,7 +63,7 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
     }
     // A client resets what answers its SYN for an earlier connection: CC004.
     let opened = events.syn_acks.count > 0 || events.syns.count == 0;
-    let begin = if events.foreign_acks.count > 0 { events.syn_acks.first.0 } else { 0 };
+    let begin = if events.foreign_acks.count > 0 { events.syn_acks.first.0 } else { Instant::ZERO };
     let reset = events.resets.iter().find(|reset| opened && reset.at.0 >= begin)?;
     let origin = origin(case, reset);
     let host = if reset.dir == Dir::Forward { "client" } else { "server" };
@@ -80,7 +81,7 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
     let is_missed = lost >= if reset.has_closed { MIN_MISSED } else { 1 };
     let incomplete = !closed && (is_missed || own > 0 || reset.is_unanswered);
     let mut finding = case
-        .finding(&RULE, 0, format!("the connection was reset {by}{}", when(reset)))
+        .finding(&RULE, Duration::ZERO, format!("the connection was reset {by}{}", when(reset)))
         .at((reset.at.0, reset.at.0), (reset.at.1, reset.at.1))
         .with([count(
             "resets",

@@ -7,6 +7,8 @@
 //!
 //! Cost: from the first SYN to the SYN-ACK, or to the last packet without one, less a round trip.
 
+use units::Duration;
+
 use super::case::{DiagnosisCase, count, many, number, seconds, time};
 use super::{Confidence, DiagnosisRule, Finding, Severity};
 
@@ -27,8 +29,8 @@ fixed port, and timestamps that differ by host after a translator are the usual 
     ],
 };
 
-/// Longest TIME-WAIT: twice the maximum segment lifetime of RFC 9293, in ns.
-const TIME_WAIT: u64 = 240 * 1_000_000_000;
+/// Longest TIME-WAIT: twice the maximum segment lifetime of RFC 9293.
+const TIME_WAIT: Duration = Duration::from_secs(240);
 
 fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
     let events = &case.analysis.events;
@@ -38,13 +40,10 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
     }
     let (from, frame) = events.syns.first;
     let opened = events.syn_acks.count > 0;
-    let (to, last) = if opened {
-        events.syn_acks.first
-    } else {
-        (case.analysis.last.as_nanos(), case.analysis.last_frame)
-    };
-    let took = to.saturating_sub(from);
-    let trip = case.course.path.base_rtt.filter(|_| opened).unwrap_or(0);
+    let (to, last) =
+        if opened { events.syn_acks.first } else { (case.analysis.last, case.analysis.last_frame) };
+    let took = to.since(from);
+    let trip = case.course.path.base_rtt.filter(|_| opened).unwrap_or_default();
     let cost = took.saturating_sub(trip);
     let syns = many(events.syns.count, "SYN");
     let title = match (seen, opened) {

@@ -6,6 +6,7 @@
 //! Cost: of a connection that never opened, from the first SYN to the last packet.
 
 use packet::wire::IcmpProblem;
+use units::Duration;
 
 use super::case::{DiagnosisCase, count, many, time};
 use super::{Confidence, DiagnosisRule, Finding, Severity};
@@ -36,8 +37,8 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
     let from = if failed { events.syns.first.0 } else { notice.at.0 };
     let first = if failed { events.syns.first.1 } else { notice.at.1 };
     let last = events.icmp.last().unwrap_or(notice);
-    let to = if failed { case.analysis.last.as_nanos().max(last.at.0) } else { last.at.0 };
-    let cost = if failed { to.saturating_sub(from) } else { 0 };
+    let to = if failed { case.analysis.last.max(last.at.0) } else { last.at.0 };
+    let cost = if failed { to.since(from) } else { Duration::ZERO };
     let what = problem(notice.problem);
     let title =
         format!("{} reports: {what} ({})", notice.reporter, many(events.icmp_count, "ICMP error"));
@@ -70,7 +71,7 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
             format!(
                 "{}, the first {} after the first packet",
                 events.icmp_count,
-                time(notice.at.0.saturating_sub(case.analysis.first.as_nanos()))
+                time(notice.at.0.since(case.analysis.first))
             ),
         )])
         .because(cause)

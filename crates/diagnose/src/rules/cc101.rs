@@ -11,6 +11,7 @@
 
 use super::case::{DiagnosisCase, count, doublings, number, seconds, time};
 use super::{DiagnosisRule, EvidenceItem, EvidenceValue, Finding};
+use crate::lost_time::fraction;
 use crate::rounds::RoundOrigin;
 use crate::timeline::SlowStartRamp;
 
@@ -94,7 +95,7 @@ pub(super) fn starved(case: &DiagnosisCase<'_>, ramp: &SlowStartRamp) -> Option<
 fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
     let ramp = case.course.ramps.iter().find(|ramp| ramp.before == RoundOrigin::Opening)?;
     let growth = starved(case, ramp)?;
-    let cost = (ramp.lost as f64 * (1.0 - growth.share)) as u64;
+    let cost = fraction(ramp.lost, 1.0 - growth.share);
     let (first, last) = ramp.rounds;
     let flights: Vec<f64> = case.flow.rounds[first..=last]
         .iter()
@@ -106,7 +107,7 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
         "slow start grows by {:.1} MSS per ACK, ACKs cover {:.1} MSS",
         growth.per_ack, growth.covered
     );
-    let ideal = (ramp.time as f64 * growth.share) as u64;
+    let ideal = fraction(ramp.time, growth.share);
     let finding = case
         .finding(&RULE, cost, title)
         .at((ramp.from, ramp.to), (ramp.frame, case.flow.last_frame.max(ramp.frame)))

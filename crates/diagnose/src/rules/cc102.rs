@@ -9,9 +9,9 @@
 //! path, and less the RTT that the first data take with any window. The effect of stretch ACKs is
 //! CC101's, that of reordering CC301's; a slow start that overflowed the queue is CC103's.
 
-use super::case::{DiagnosisCase, count, many, number, percent, seconds, size, time};
+use super::case::{DiagnosisCase, count, many, number, seconds, size, time, time_percent};
 use super::{DiagnosisRule, Finding, Severity, cc101, cc301};
-use crate::lost_time::LostTimeCause;
+use crate::lost_time::{LostTimeCause, fraction};
 use crate::rounds::RoundOrigin;
 
 pub(super) const RULE: DiagnosisRule = DiagnosisRule {
@@ -46,7 +46,7 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
     let share = cc101::starved(case, ramp).map_or(1.0, |growth| growth.share);
     let trip = case.course.first_rtt;
     let all = case.course.lost(LostTimeCause::SlowStart) + trip;
-    let cost = ((all as f64 * share) as u64).saturating_sub(trip + cc301::slow_start_delay(case));
+    let cost = fraction(all, share).saturating_sub(trip + cc301::slow_start_delay(case));
     // A transfer within the first window waits for its RTT, not for slow start.
     if !case.is_significant(cost) || !case.is_sizeable() || ramp.rounds.0 == ramp.rounds.1 {
         return None;
@@ -61,7 +61,7 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
             number("ramp_s", seconds(ramp.time), "ramp", format!(
                 "from {} to {} MSS in {}, {} of the time at work",
                 case.segments(first), case.segments(last), many((ramp.rounds.1 - ramp.rounds.0 + 1) as u64, "round trip"),
-                percent(ramp.time, case.active()),
+                time_percent(ramp.time, case.active()),
             )),
             count("bytes", case.flow.bytes, "transfer", size(case.flow.bytes)),
         ])

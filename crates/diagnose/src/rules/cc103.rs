@@ -61,11 +61,11 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
             ),
             number(
                 "repair_s",
-                seconds(over.interval.1 - over.interval.0),
+                seconds(over.length()),
                 "repair",
                 format!(
                     "{}, in which little or nothing is delivered in order",
-                    time(over.interval.1 - over.interval.0)
+                    time(over.length())
                 ),
             ),
             number(
@@ -75,7 +75,7 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
                 format!(
                     "{} when the loss was seen, {} at rest",
                     time(over.rtt),
-                    time(case.course.path.base_rtt.unwrap_or(0))
+                    time(case.course.path.base_rtt.unwrap_or_default())
                 ),
             ),
         ])

@@ -7,7 +7,7 @@
 //! Cost: the time of the rounds after that, until the queue was first seen busy or something else
 //! limited the sender, less the time their bytes take at the rate of the path.
 
-use super::case::{DiagnosisCase, count, many, number, rate, size, time};
+use super::case::{DiagnosisCase, bytes_in, count, many, number, rate, size, time};
 use super::{Confidence, DiagnosisRule, Finding};
 use crate::lost_time::LostTimeCause;
 use crate::rounds::RoundOrigin;
@@ -45,12 +45,12 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
         return None;
     }
     // A window that does not grow at all is limited by something else (CC503).
-    if case.course.plateau.0 * 2 >= case.course.rounds_after_exit {
+    if case.course.plateau.is_some_and(|flat| flat.rounds * 2 >= case.course.rounds_after_exit) {
         return None;
     }
     let ramp = case.course.ramps.iter().find(|ramp| ramp.before == RoundOrigin::Opening)?;
     let (base, capacity) = (path.base_rtt?, path.rate?);
-    let holds = (capacity * base as f64 / 1e9) as u64;
+    let holds = bytes_in(capacity, base) as u64;
     // A transfer of less than the path holds twice is over before any growth matters.
     if ramp.windows.1 * 4 >= holds * 3 || case.flow.bytes < 2 * holds {
         return None;

@@ -8,9 +8,11 @@
 //!
 //! Cost: the lost time of linear growth, less one RTT per doubling.
 
+use units::Duration;
+
 use super::case::{DiagnosisCase, count, doublings, many, number, seconds, time};
 use super::{DiagnosisRule, Finding};
-use crate::lost_time::LostTimeCause;
+use crate::lost_time::{LostTimeCause, fraction};
 
 pub(super) const RULE: DiagnosisRule = DiagnosisRule {
     code: "CC105",
@@ -41,16 +43,16 @@ D53832); CUBIC climbs faster than NewReno once the window is large.",
 fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
     let first = case.course.linear_growths.first()?;
     let last = case.course.linear_growths.last()?;
-    let base = case.course.path.base_rtt.unwrap_or(0);
+    let base = case.course.path.base_rtt.unwrap_or_default();
     let cost = case
         .course
         .linear_growths
         .iter()
         .map(|linear_growth| {
             let (from, to) = linear_growth.windows;
-            linear_growth.lost.saturating_sub((doublings(from, to) * base as f64) as u64)
+            linear_growth.lost.saturating_sub(fraction(base, doublings(from, to)))
         })
-        .sum::<u64>();
+        .sum::<Duration>();
     if !case.is_significant(cost) {
         return None;
     }
@@ -82,7 +84,7 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
                     format!(
                         "{}, {}",
                         many(longest.rounds, "round trip"),
-                        time(longest.to - longest.from)
+                        time(longest.to.since(longest.from))
                     ),
                 ),
                 number(

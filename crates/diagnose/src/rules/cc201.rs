@@ -11,7 +11,7 @@
 use theory::mathis::{Constant, estimate};
 use units::{Bytes, Duration, Ratio};
 
-use super::case::{DiagnosisCase, count, number, rate};
+use super::case::{DiagnosisCase, count, number, rate, throughput};
 use super::{DiagnosisRule, Finding};
 use crate::lost_time::LostTimeCause;
 
@@ -64,11 +64,11 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
         p * 100.0
     );
     let events = Ratio::new(losses.count, packets)?;
-    let mathis = theory::Path::new(Bytes(flow.mss), Duration::from_nanos(base), events)
+    let mathis = theory::Path::new(Bytes(flow.mss), base, events)
         .ok()
         .map(|path| estimate(&path, Constant::Random).rate_bps);
-    let span = (flow.last_delivery.saturating_sub(flow.first_data.0)).max(1);
-    let goodput = flow.bytes as f64 * 1e9 / span as f64;
+    let span = flow.last_delivery.since(flow.first_data.0).max(Duration::from_nanos(1));
+    let goodput = throughput(flow.bytes, span);
     Some(
         case.finding(&RULE, cost, title)
             .at(losses.interval, losses.frames)

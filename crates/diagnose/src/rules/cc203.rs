@@ -44,7 +44,7 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
         return None;
     }
     let base = case.course.path.base_rtt?;
-    let cost = case.course.lost(LostTimeCause::TailLoss).saturating_sub(tails.count * base);
+    let cost = case.course.lost(LostTimeCause::TailLoss).saturating_sub(base * tails.count);
     let inferred =
         case.flow.episodes.iter().zip(&case.course.episode_causes).any(|(episode, blame)| {
             *blame == LostTimeCause::TailLoss && episode.trigger == RecoveryTrigger::Inferred

@@ -6,7 +6,7 @@
 //! Cost: the silence, and the growth after it (a window of one segment, slow start to half of the
 //! old window), less the time the bytes of that time take at the rate of the path.
 
-use super::case::{DiagnosisCase, count, number, seconds, time};
+use super::case::{DiagnosisCase, SECOND, count, number, seconds, time};
 use super::{DiagnosisRule, Finding};
 use crate::lost_time::LostTimeCause;
 use crate::time_budget::Limiter;
@@ -86,12 +86,12 @@ fn lost_opening(case: &DiagnosisCase<'_>) -> Option<Finding> {
     let took = case.course.budget.of(Limiter::Handshake);
     let cost = took.saturating_sub(case.course.path.base_rtt?);
     let foreign = case.analysis.events.foreign_acks.count > 0;
-    if case.analysis.syns < 2 || foreign || cost < 500_000_000 {
+    if case.analysis.syns < 2 || foreign || cost < SECOND / 2 {
         return None;
     }
     let title =
         format!("the connection took {} and {} SYNs to open", time(took), case.analysis.syns);
-    let from = case.analysis.first.as_nanos();
+    let from = case.analysis.first;
     let first = case.analysis.first_frame;
     Some(
         case.finding(&RULE, cost, title)

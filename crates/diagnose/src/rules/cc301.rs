@@ -8,10 +8,11 @@
 //! reordered packets that did not double missed a part of an RTT. The last of them, in which slow
 //! start ended, does not count. The cost of spurious recoveries is CC302's.
 
-use units::maths::log2;
+use units::{Duration, maths::log2};
 
 use super::case::{DiagnosisCase, count, number, seconds, time};
 use super::{DiagnosisRule, Finding, cc101};
+use crate::lost_time::fraction;
 use crate::path::busy;
 use crate::rounds::RoundOrigin;
 
@@ -32,13 +33,15 @@ up to tcp_max_reordering). FreeBSD's default stack keeps the threshold of three.
     ],
 };
 
-/// Time by which reordering delayed the first slow start, in ns.
-pub(super) fn slow_start_delay(case: &DiagnosisCase<'_>) -> u64 {
+/// Time by which reordering delayed the first slow start.
+pub(super) fn slow_start_delay(case: &DiagnosisCase<'_>) -> Duration {
     let ramp = case.course.ramps.iter().find(|ramp| ramp.before == RoundOrigin::Opening);
-    let Some(ramp) = ramp.filter(|ramp| cc101::starved(case, ramp).is_none()) else { return 0 };
+    let Some(ramp) = ramp.filter(|ramp| cc101::starved(case, ramp).is_none()) else {
+        return Duration::ZERO;
+    };
     let (first, last) = ramp.rounds;
-    let Some(rounds) = case.flow.rounds.get(first..last) else { return 0 };
-    let base = case.course.path.base_rtt.unwrap_or(0);
+    let Some(rounds) = case.flow.rounds.get(first..last) else { return Duration::ZERO };
+    let base = case.course.path.base_rtt.unwrap_or_default();
     // RTTs by which growth lags doubling; a window left unused for a round catches up in the next.
     // Once the path is busy nothing is lost.
     let behind: f64 = rounds
@@ -47,7 +50,7 @@ pub(super) fn slow_start_delay(case: &DiagnosisCase<'_>) -> u64 {
         .filter(|pair| !busy(&pair[0], base, case.flow.mss))
         .map(|pair| 1.0 - log2(pair[1].sent as f64 / pair[0].sent as f64))
         .sum();
-    ((behind.max(0.0) * base as f64) as u64).min(ramp.lost)
+    fraction(base, behind.max(0.0)).min(ramp.lost)
 }
 
 fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
@@ -68,7 +71,7 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
             .with([
                 count("reordered_packets", seen.packets, "late", format!("{} packets ({:.1} %)", seen.packets, share * 100.0)),
                 count("extent_packets", case.course.path.extent, "extent", format!("{} packets", case.course.path.extent)),
-                number("late_s", seconds(seen.late_ns), "by", format!("{} at most", time(seen.late_ns))),
+                number("late_s", seconds(seen.late), "by", format!("{} at most", time(seen.late))),
                 number("withheld_s", seconds(slow_start_delay), "slow start", format!("{} behind one that doubles", time(slow_start_delay))),
                 count("spurious_retransmissions", flow.counts.spurious, "false alarms", super::case::many(flow.counts.spurious, "spurious retransmission")),
             ])

@@ -51,7 +51,7 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
         case.finding(&RULE, cost, title)
             .at(alarms.interval, alarms.frames)
             .with([
-                count("spurious_recoveries", alarms.count, "recoveries", format!("{} in {}", alarms.count, time(alarms.interval.1 - alarms.interval.0))),
+                count("spurious_recoveries", alarms.count, "recoveries", format!("{} in {}", alarms.count, time(alarms.length()))),
                 count("spurious_retransmissions", alarms.retransmitted, "retransmitted", super::case::many(alarms.retransmitted, "packet")),
                 count("reordered_packets", case.flow.reordering.packets, "reordering", format!("{} packets came late, up to {} places", case.flow.reordering.packets, case.course.path.extent)),
                 count("window_bytes", alarms.window, "window", format!("{} MSS before", case.segments(alarms.window))),

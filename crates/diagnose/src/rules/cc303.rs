@@ -6,6 +6,8 @@
 //! Cost: the silence and the growth of the window after it, less the time the bytes of that time
 //! take at the rate of the path. Undoing the reduction saves only the second part.
 
+use units::Duration;
+
 use super::case::{DiagnosisCase, count, number, seconds, time};
 use super::{DiagnosisRule, Finding};
 use crate::lost_time::LostTimeCause;
@@ -32,11 +34,11 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
         return None;
     }
     let cost = case.course.lost(LostTimeCause::SpuriousRto);
-    let longest = case.flow.rtt.map_or(0, |(_, _, longest)| longest);
+    let longest = case.flow.rtt.map_or(Duration::ZERO, |(_, _, longest)| longest);
     let timeouts = super::case::many(alarms.timeouts.max(1), "timeout");
     // The longest round trip shows the delay, if one was measured across it.
     let base = case.course.path.base_rtt.unwrap_or(longest);
-    let is_shown = longest > 2 * base;
+    let is_shown = longest > base * 2;
     let mut title = format!("{timeouts} of the timer without a loss");
     if is_shown {
         title += &format!(": the path held everything for {}", time(longest));
@@ -66,7 +68,7 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
                     format!(
                         "longest round trip {}, shortest {}",
                         time(longest),
-                        time(case.course.path.base_rtt.unwrap_or(0))
+                        time(case.course.path.base_rtt.unwrap_or_default())
                     ),
                 ),
             ])

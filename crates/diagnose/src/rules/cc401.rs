@@ -5,7 +5,9 @@
 //!
 //! Cost: that time less the time its bytes take at the rate of the path.
 
-use super::case::{DiagnosisCase, count, number, percent, rate, seconds, size, time};
+use super::case::{
+    DiagnosisCase, bytes_in, count, number, rate, seconds, size, throughput, time, time_percent,
+};
 use super::{DiagnosisRule, Finding};
 use crate::lost_time::LostTimeCause;
 use crate::time_budget::Limiter;
@@ -40,14 +42,14 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
     let (_, most, _) = case.flow.window?;
     let base = case.course.path.base_rtt?;
     let held = case.course.budget.of(Limiter::Rwnd);
-    let limit = most as f64 * 1e9 / base as f64;
+    let limit = throughput(most, base);
     let title = format!(
         "the receive window of {} is full {} of the time",
         size(most),
-        percent(held, case.active())
+        time_percent(held, case.active())
     );
     let needs = case.course.path.rate.map(|path| {
-        let bytes = (path * base as f64 / 1e9) as u64;
+        let bytes = bytes_in(path, base) as u64;
         count(
             "needed_bytes",
             bytes,

@@ -5,6 +5,8 @@
 //!
 //! Cost: none by itself. The cost for a sender that limits growth per ACK is CC101's.
 
+use units::Duration;
+
 use super::case::{DiagnosisCase, count, number};
 use super::{DiagnosisRule, Finding};
 
@@ -48,7 +50,7 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
     let title =
         format!("ACKs cover {mean:.1} MSS on average, up to {}", case.segments(coverage.most));
     Some(
-        case.finding(&RULE, 0, title)
+        case.finding(&RULE, Duration::ZERO, title)
             .with([
                 number("mean_coverage_mss", mean, "coverage", format!("{mean:.1} MSS, {:.0} % of the bytes more than two at a time", stretched * 100.0)),
                 number("stretched_share", stretched, "", String::new()),

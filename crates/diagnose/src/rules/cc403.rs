@@ -5,7 +5,11 @@
 //!
 //! Cost: that time less the time its bytes take at the rate of the path.
 
-use super::case::{DiagnosisCase, count, number, percent, rate, seconds, size, time};
+use units::Duration;
+
+use super::case::{
+    DiagnosisCase, count, number, rate, seconds, size, throughput, time, time_percent,
+};
 use super::{DiagnosisRule, Finding};
 use crate::lost_time::LostTimeCause;
 
@@ -33,8 +37,8 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
     }
     // Without the handshake only its closing is known.
     let (least, most, _) = flow.window.unwrap_or((0, 0, 0));
-    let span = flow.last_delivery.saturating_sub(flow.first_data.0).max(1);
-    let drain = flow.bytes as f64 * 1e9 / span as f64;
+    let span = flow.last_delivery.since(flow.first_data.0).max(Duration::from_nanos(1));
+    let drain = throughput(flow.bytes, span);
     let title = if most > 0 {
         let (least, most) = (size(least), size(most));
         format!("the receiver reads at {}: its window is down to {least} of {most}", rate(drain))
@@ -45,7 +49,7 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
     Some(
         case.finding(&RULE, cost, title)
             .with([
-                number("blocked_s", seconds(cost), "blocked", format!("{} ({} of the time at work)", time(cost), percent(cost, case.active()))),
+                number("blocked_s", seconds(cost), "blocked", format!("{} ({} of the time at work)", time(cost), time_percent(cost, case.active()))),
                 count("zero_windows", flow.zero_windows, "closed", super::case::many(flow.zero_windows, "time")),
                 count("window_probes", flow.counts.window_probes, "probes", flow.counts.window_probes.to_string()),
                 count("largest_window_bytes", most, "", String::new()),

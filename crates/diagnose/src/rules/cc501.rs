@@ -9,7 +9,7 @@
 //! Cost: that time less the time its bytes take at the rate of the path. Idle times longer than a
 //! timeout do not count: no transfer was in progress.
 
-use super::case::{DiagnosisCase, SECOND, count, number, percent, seconds, time};
+use super::case::{DiagnosisCase, SECOND, count, number, seconds, time, time_percent};
 use super::think_time::explains_waits;
 use super::{DiagnosisRule, Finding};
 use crate::lost_time::LostTimeCause;
@@ -40,7 +40,7 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
     let waited = case.course.budget.of(Limiter::Application);
     let title = format!(
         "the application has nothing to send {} of the time",
-        percent(waited, case.active())
+        time_percent(waited, case.active())
     );
     let (longest, frame) = flow.longest_pause;
     let mut finding = case

@@ -6,6 +6,8 @@
 //! Cost: the lost time of those slow starts: with the old window the same bytes take their time at
 //! the rate of the path. There is no finding unless the sender waited for ACKs with data left to send.
 
+use units::Duration;
+
 use super::case::{DiagnosisCase, count, number, seconds, time};
 use super::{DiagnosisRule, Finding};
 use crate::rounds::RoundOrigin;
@@ -34,7 +36,7 @@ fn repeated(ramp: &&SlowStartRamp) -> bool {
 fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
     let ramps = || case.course.ramps.iter().filter(repeated);
     let (first, last) = (ramps().next()?, ramps().next_back()?);
-    let cost: u64 = ramps().map(|ramp| ramp.lost).sum();
+    let cost: Duration = ramps().map(|ramp| ramp.lost).sum();
     let many = ramps().count() as u64;
     let title = format!(
         "slow start begins anew after {}: from {} MSS, where {} were in use",

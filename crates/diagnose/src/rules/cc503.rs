@@ -6,8 +6,9 @@
 //!
 //! Cost: the time of those rounds less the time their bytes take at the rate of the path.
 
-use super::case::{DiagnosisCase, count, number, rate, size, time};
+use super::case::{DiagnosisCase, count, number, rate, size, throughput, time};
 use super::{Confidence, DiagnosisRule, Finding};
+use crate::timeline::WindowPlateau;
 
 pub(super) const RULE: DiagnosisRule = DiagnosisRule {
     code: "CC503",
@@ -38,7 +39,7 @@ flight then stays the same for as long as the transfer lasts, without losses and
 const MIN_ROUNDS: u64 = 16;
 
 fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
-    let (rounds, lost, from, to) = case.course.plateau;
+    let WindowPlateau { rounds, lost, from, to } = case.course.plateau?;
     if rounds < MIN_ROUNDS || !case.is_significant(lost) {
         return None;
     }
@@ -62,7 +63,7 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
         .finding(&RULE, lost, title)
         .at((from, to), (within().next().map_or(0, |round| round.frame), case.flow.last_frame))
         .with([
-            count("flight_bytes", window, "flight", format!("{}: {} at {}", size(window), rate(window as f64 * 1e9 / base as f64), time(base))),
+            count("flight_bytes", window, "flight", format!("{}: {} at {}", size(window), rate(throughput(window, base)), time(base))),
             number("emptied_share", drained as f64 / waits as f64, "emptied", format!("{drained} of {waits} bursts sent all there was")),
         ])
         .with(case.path_rate())

@@ -9,7 +9,7 @@
 
 use packet::Dir;
 
-use super::case::{DiagnosisCase, number, percent, seconds, time};
+use super::case::{DiagnosisCase, number, seconds, time, time_percent};
 use super::slow_responses::SlowResponses;
 use super::think_time::ThinkTime;
 use super::{DiagnosisRule, Finding};
@@ -39,8 +39,8 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
     };
     let title = format!(
         "the server takes {} of the time: {} on average before a response",
-        percent(found.total, found.work()),
-        time(found.waits.mean().unwrap_or(0))
+        time_percent(found.total, found.work()),
+        time(found.waits.mean().unwrap_or_default())
     );
     let first_byte = found.first_byte();
     Some(

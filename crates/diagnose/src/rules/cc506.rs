@@ -8,7 +8,7 @@
 
 use packet::Dir;
 
-use super::case::{DiagnosisCase, percent, time};
+use super::case::{DiagnosisCase, time, time_percent};
 use super::think_time::ThinkTime;
 use super::{DiagnosisRule, Finding};
 
@@ -33,8 +33,8 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
     let found = ThinkTime::of(case, Dir::Forward)?;
     let title = format!(
         "the client takes {} of the time: {} on average before a further request",
-        percent(found.total, found.work()),
-        time(found.waits.mean().unwrap_or(0))
+        time_percent(found.total, found.work()),
+        time(found.waits.mean().unwrap_or_default())
     );
     Some(
         found

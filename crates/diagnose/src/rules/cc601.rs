@@ -5,7 +5,9 @@
 //! Cost: the mean queue delay. The transfer itself gains nothing from a shorter queue, but it
 //! delays everything that shares the path, and each request on this connection.
 
-use super::case::{DiagnosisCase, number, percent, seconds, size, time};
+use units::Duration;
+
+use super::case::{DiagnosisCase, bytes_in, number, seconds, size, time, time_percent, time_share};
 use super::{DiagnosisRule, Finding, Severity};
 use crate::path::delay_follows_load;
 use crate::time_budget::Limiter;
@@ -28,7 +30,7 @@ it to a device that has it.",
 };
 
 /// Largest tolerable queue delay for a conversation (ITU-T G.114: 150 ms one way in all).
-const MAX_CONVERSATION_DELAY: u64 = 100_000_000;
+const MAX_CONVERSATION_DELAY: Duration = Duration::from_millis(100);
 
 fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
     let (mean, most) = case.course.standing_queue;
@@ -43,10 +45,10 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
         .finding(&RULE, mean, title)
         .with([
             number("mean_wait_s", seconds(mean), "wait", format!("{} on average, {} at most for a whole round trip", time(mean), time(most))),
-            number("busy_share", busy as f64 / case.active().max(1) as f64, "busy", format!("{} of the time at work", percent(busy, case.active()))),
+            number("busy_share", time_share(busy, case.active()), "busy", format!("{} of the time at work", time_percent(busy, case.active()))),
         ])
         .with(case.course.path.rate.map(|rate| {
-            let bytes = rate * mean as f64 / 1e9;
+            let bytes = bytes_in(rate, mean);
             number("queue_bytes", bytes, "queue", format!("{} at that rate", size(bytes as u64)))
         }))
         .with(case.path_rate())

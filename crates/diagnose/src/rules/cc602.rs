@@ -7,8 +7,9 @@
 //! Cost: the time in which the bottleneck was busy, times the share of the others: alone, the same
 //! bytes would have taken that much less.
 
-use super::case::{DiagnosisCase, TransferSummary, number, percent, rate};
+use super::case::{DiagnosisCase, TransferSummary, number, rate, time_percent, time_share};
 use super::{Confidence, DiagnosisRule, Finding};
+use crate::lost_time::fraction;
 use crate::path::delay_follows_load;
 use crate::time_budget::Limiter;
 use crate::timeline::SHARED_FRACTION;
@@ -42,7 +43,7 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
     if share >= SHARED_FRACTION * all {
         return None;
     }
-    let cost = (busy as f64 * (1.0 - share / all)) as u64;
+    let cost = fraction(busy, 1.0 - share / all);
     let title = format!(
         "this transfer has {} of the {} that the bottleneck carries",
         rate(share),
@@ -60,9 +61,9 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
             number("capacity_bps", all * 8.0, "capacity", rate(all)),
             number(
                 "busy_share",
-                busy as f64 / case.active().max(1) as f64,
+                time_share(busy, case.active()),
                 "busy",
-                format!("{} of the time at work", percent(busy, case.active())),
+                format!("{} of the time at work", time_percent(busy, case.active())),
             ),
         ])
         .because("others use the same bottleneck");
@@ -88,13 +89,13 @@ fn concurrent_transfers(case: &DiagnosisCase<'_>) -> (f64, u64) {
     let near = case.neighbours[from_here..].iter().take_while(|one| one.hosts == own.hosts);
     let (mut bytes, mut count) = (0.0, 0);
     for one in near.filter(|one| one.stream != own.stream) {
-        let overlap = to.min(one.span.1).saturating_sub(from.max(one.span.0));
-        let length = one.span.1.saturating_sub(one.span.0).max(1);
+        let overlap = to.min(one.span.1).since(from.max(one.span.0));
+        let length = one.span.1.since(one.span.0);
         // They count if they overlap for more than a tenth of the time.
-        if overlap * 10 > to - from {
-            bytes += one.bytes as f64 * (overlap as f64 / length as f64);
+        if overlap * 10 > to.since(from) {
+            bytes += one.bytes as f64 * time_share(overlap, length);
             count += 1;
         }
     }
-    (bytes * 1e9 / (to - from).max(1) as f64, count)
+    (bytes * 1e9 / to.since(from).as_nanos().max(1) as f64, count)
 }

@@ -5,7 +5,9 @@
 //!
 //! Cost: none.
 
-use super::case::{DiagnosisCase, number, percent, rate};
+use units::Duration;
+
+use super::case::{DiagnosisCase, number, rate, time_percent};
 use super::{DiagnosisRule, Finding};
 use crate::time_budget::Limiter;
 
@@ -31,11 +33,11 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
     let share = case.course.path.share?;
     let title = format!(
         "the path is busy {} of the time, at {}",
-        percent(busy, case.active()),
+        time_percent(busy, case.active()),
         rate(share)
     );
     Some(
-        case.finding(&RULE, 0, title)
+        case.finding(&RULE, Duration::ZERO, title)
             .with([number("rate_bps", share * 8.0, "rate", rate(share))])
             .because("the bottleneck's queue never ran empty: this is what the path carries")
             .note(),

@@ -7,6 +7,8 @@
 //!
 //! Cost: unknown from a log; a simulation of the same path with a finer clock shows it.
 
+use units::Duration;
+
 use super::case::{DiagnosisCase, number, seconds, time};
 use super::{Confidence, DiagnosisRule, Finding, Severity};
 
@@ -30,7 +32,7 @@ too: retransmission, delayed ACK, persist.",
 fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
     let hz = case.analysis.states.hz()?;
     let base = case.course.path.base_rtt?;
-    let tick = (1e9 / hz) as u64;
+    let tick = Duration::from_nanos((1e9 / hz) as u64);
     if tick * 4 <= base {
         return None;
     }
@@ -40,7 +42,7 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
         time(base)
     );
     let mut finding = case
-        .finding(&RULE, 0, title)
+        .finding(&RULE, Duration::ZERO, title)
         .with([
             number("hz", hz, "hz", format!("{hz:.0} ticks a second")),
             number("tick_s", seconds(tick), "", String::new()),

@@ -3,6 +3,8 @@
 //! Checks for SYN, SYN-ACK and ACK. Without them the window scale, the segment size and the capture
 //! point are unknown or estimated.
 
+use units::Duration;
+
 use super::case::DiagnosisCase;
 use super::{Confidence, DiagnosisRule, Finding};
 
@@ -44,9 +46,9 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
         )
     };
     let mut finding = case
-        .finding(&RULE, 0, title.into())
+        .finding(&RULE, Duration::ZERO, title.into())
         .at(
-            (case.analysis.first.as_nanos(), case.analysis.first.as_nanos()),
+            (case.analysis.first, case.analysis.first),
             (case.analysis.first_frame, case.analysis.first_frame),
         )
         .because(cause)

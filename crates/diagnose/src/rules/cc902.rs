@@ -3,6 +3,8 @@
 //! Checks whether the capture has packets of both hosts. Without ACKs there are no RTTs and no
 //! windows; without data there is nothing to diagnose.
 
+use units::Duration;
+
 use super::case::{DiagnosisCase, count};
 use super::{Confidence, DiagnosisRule, Finding};
 
@@ -27,7 +29,11 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
         return None;
     }
     let mut finding = case
-        .finding(&RULE, 0, "only one direction of the connection is in the capture".into())
+        .finding(
+            &RULE,
+            Duration::ZERO,
+            "only one direction of the connection is in the capture".into(),
+        )
         .with([count("frames", forward + back, "packets", (forward + back).to_string())])
         .because("the capture point sees one direction")
         .unseen("round trips, windows, losses: everything that the other direction shows");

@@ -3,6 +3,8 @@
 //! Checks for data that were acknowledged but not captured. The capture dropped them (its buffer
 //! was full), or they took another path; counts and rates are too low by as much.
 
+use units::Duration;
+
 use super::case::{DiagnosisCase, count, percent, size};
 use super::{Confidence, DiagnosisRule, Finding};
 
@@ -28,7 +30,7 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
     }
     let title = format!("{} were acknowledged but are not in the capture", size(flow.unseen));
     let mut finding = case
-        .finding(&RULE, 0, title)
+        .finding(&RULE, Duration::ZERO, title)
         .with([count(
             "unseen_bytes",
             flow.unseen,

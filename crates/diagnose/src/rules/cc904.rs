@@ -3,6 +3,8 @@
 //! Checks for captured packets longer than a segment. On the sender's host the capture point is
 //! before TSO, on the receiver's after LRO or GRO; between the hosts each was several packets.
 
+use units::Duration;
+
 use super::case::{DiagnosisCase, count};
 use super::{Confidence, DiagnosisRule, Finding};
 
@@ -36,7 +38,7 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
         counts.longest_burst.div_ceil(case.flow.mss.max(1))
     );
     let mut finding = case
-        .finding(&RULE, 0, title)
+        .finding(&RULE, Duration::ZERO, title)
         .with([
             count("bursts", counts.bursts, "", String::new()),
             count(

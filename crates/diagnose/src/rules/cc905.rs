@@ -3,6 +3,8 @@
 //! Checks the capture point. Away from the sender, lost copies are missing, and the arrival of ACKs
 //! at the sender is inferred from timestamps or from the RTT of the handshake.
 
+use units::Duration;
+
 use super::case::{DiagnosisCase, time};
 use super::{Confidence, DiagnosisRule, Finding};
 use crate::capture_point::CapturePoint;
@@ -42,7 +44,7 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
         ),
     };
     let mut finding = case
-        .finding(&RULE, 0, format!("the capture was taken {place}"))
+        .finding(&RULE, Duration::ZERO, format!("the capture was taken {place}"))
         .because(match case.course.path.base_rtt {
             Some(base) => {
                 format!("the round trip of {} lies on the side of the sender", time(base))

@@ -4,6 +4,8 @@
 //! ACK without data: a receiver acknowledges every second full segment (RFC 9293 section 3.8.6.3), so
 //! a display filter (as `http`) took them out when the capture was saved.
 
+use units::Duration;
+
 use super::case::{DiagnosisCase, count};
 use super::{Confidence, DiagnosisRule, Finding};
 
@@ -29,7 +31,7 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
     let packets = case.flow.counts.new;
     let title = format!("{packets} packets of data, and not one ACK without data");
     let mut finding = case
-        .finding(&RULE, 0, title)
+        .finding(&RULE, Duration::ZERO, title)
         .with([count("data_packets", packets, "data", super::case::many(packets, "packet"))])
         .because("the capture was saved through a display filter, which left the bare ACKs out")
         .unseen("round trips, windows, and what the sender waited for");

@@ -1,7 +1,7 @@
 //! Tests of the rules about the opening and the end of a connection.
 
 use packet::{Dir, Flags, Segment};
-use units::SeqNum;
+use units::{Duration, Instant, SeqNum};
 
 use super::{Finding, Severity, TransferSummary};
 use crate::tests::TestConnection;
@@ -19,10 +19,11 @@ fn reset(dir: Dir, seq: u32) -> Segment {
 /// repeated it.
 #[test]
 fn one_syn_at_the_end_of_a_capture_is_a_note() {
-    for (silent_after, severity) in [(0, Severity::Note), (1_000_000_000, Severity::Error)] {
+    for (silent_after, severity) in [(0, Severity::Note), (1, Severity::Error)] {
         let mut script = TestConnection::new();
         script.syn(0);
-        let analysis = Analysis { silent_after, ..script.finish() };
+        let analysis =
+            Analysis { silent_after: Duration::from_secs(silent_after), ..script.finish() };
         let all = findings(&analysis);
         assert_eq!(all.len(), 1, "{all:?}");
         assert_eq!((all[0].code, all[0].severity), ("CC002", severity));
@@ -46,20 +47,19 @@ fn syn_acks_without_an_ack_are_a_half_open_connection() {
 /// refusal; where none answers, or only later, it is an error.
 #[test]
 fn a_refusal_beside_a_connection_that_works_is_a_note() {
-    for (begin, severity) in [
-        (None, Severity::Error),
-        (Some(30_000_000), Severity::Note),
-        (Some(1_900_000_000), Severity::Error),
-    ] {
+    for (begin, severity) in
+        [(None, Severity::Error), (Some(30), Severity::Note), (Some(1_900), Severity::Error)]
+    {
         let mut script = TestConnection::new();
         script.syn(0);
         script.push(500, reset(Dir::Reverse, 0), (0, 0));
         let analysis = script.finish();
         let hosts = (analysis.ends.dst.ip(), analysis.ends.src.ip());
+        let time = |ms: u64| Instant::ZERO + Duration::from_millis(ms);
         let other = begin.map(|begin: u64| TransferSummary {
             stream: 7,
             hosts,
-            span: (begin, begin + 1_000_000_000),
+            span: (time(begin), time(begin + 1_000)),
             bytes: 10_000,
         });
         let neighbours: Vec<_> = other.into_iter().collect();
@@ -76,7 +76,7 @@ fn silence_after_an_earlier_connection_may_be_its_time_wait() {
     let mut script = TestConnection::new();
     script.syn(0);
     script.syn(1_000_000);
-    let analysis = Analysis { after_previous: Some(1_000_000_000), ..script.finish() };
+    let analysis = Analysis { after_previous: Some(Duration::from_secs(1)), ..script.finish() };
     let all = findings(&analysis);
     assert_eq!((all[0].code, all.len()), ("CC004", 1), "{all:?}");
 }

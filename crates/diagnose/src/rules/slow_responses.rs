@@ -7,15 +7,16 @@
 //! a stream of events, so the confidence is low then.
 
 use packet::Dir;
+use units::Duration;
 
-use super::case::{DiagnosisCase, count, many, number, percent, seconds, time};
+use super::case::{DiagnosisCase, count, many, number, seconds, time, time_percent};
 use super::think_time::{MAX_SERVER_MEAN, MIN_TURNS, queue, roles_are_known};
 use super::{Confidence, DiagnosisRule, Finding, Severity};
 use crate::capture_point::CapturePoint;
 use crate::exchange::{ExchangeShare, Waits};
 
-/// Longest wait, in ns. Long polls and heartbeats take longer.
-const MAX_WAIT: u64 = MAX_SERVER_MEAN;
+/// Longest wait. Long polls and heartbeats take longer.
+const MAX_WAIT: Duration = MAX_SERVER_MEAN;
 
 /// Responses that take most of the time of a connection, without that of its client.
 #[derive(Debug, Clone, Copy)]
@@ -24,11 +25,11 @@ pub(super) struct SlowResponses {
     /// Those before which the server sent something.
     preluded: u64,
     requests: u64,
-    /// Time of the connection without rests, and that without waits of the client too, in ns.
-    whole: u64,
-    work: u64,
-    /// Longest time to the first byte of a response, in ns.
-    first_byte: u64,
+    /// Time of the connection without rests, and that without waits of the client too.
+    whole: Duration,
+    work: Duration,
+    /// Longest time to the first byte of a response.
+    first_byte: Duration,
 }
 
 impl SlowResponses {
@@ -46,10 +47,10 @@ impl SlowResponses {
         let work = whole.saturating_sub(budget.of(ExchangeShare::Client));
         // Three of them or more are judged by their mean.
         let is_found = (1..MIN_TURNS).contains(&waits.count)
-            && waits.longest.ns <= MAX_WAIT
-            && waits.total.saturating_mul(2) >= work
-            && waits.longest.ns >= 2 * queue(case);
-        let first_byte = budget.first_byte.longest.ns;
+            && waits.longest.length <= MAX_WAIT
+            && waits.total * 2 >= work
+            && waits.longest.length >= queue(case) * 2;
+        let first_byte = budget.first_byte.longest.length;
         let preluded = budget.preluded;
         is_found.then_some(Self { waits, preluded, requests, whole, work, first_byte })
     }
@@ -64,13 +65,13 @@ impl SlowResponses {
         let title = format!(
             "the server is slow: {takes} {}, {} of the time that is not the client's",
             time(total),
-            percent(total, self.work)
+            time_percent(total, self.work)
         );
         let (first, last) = longest.frames;
-        let longest_text = format!("{} in frames {first}..{last}", time(longest.ns));
+        let longest_text = format!("{} in frames {first}..{last}", time(longest.length));
         let mut finding = case
             .finding(rule, total, title)
-            .at((longest.until.saturating_sub(longest.ns), longest.until), longest.frames)
+            .at((longest.until.saturating_sub(longest.length), longest.until), longest.frames)
             .with([
                 number(
                     "slow_responses_s",
@@ -78,7 +79,7 @@ impl SlowResponses {
                     "waits",
                     format!("{} after the server's host acknowledged the request", time(total)),
                 ),
-                number("longest_think_s", seconds(longest.ns), "longest", longest_text),
+                number("longest_think_s", seconds(longest.length), "longest", longest_text),
                 count("slow_responses", slow, "", String::new()),
                 count(
                     "turns",
@@ -99,8 +100,7 @@ impl SlowResponses {
             finding = finding.with([count("preluded", self.preluded, "sends", text.to_owned())]);
         }
         // One or two responses are no habit: never an error.
-        finding.severity =
-            if total.saturating_mul(10) < self.whole { Severity::Note } else { Severity::Warning };
+        finding.severity = if total * 10 < self.whole { Severity::Note } else { Severity::Warning };
         let is_at_server = case.analysis.capture_point(Dir::Reverse) == CapturePoint::Sender;
         finding.confidence = match (is_at_server, self.preluded) {
             (_, 1..) => Confidence::Low,

@@ -4,8 +4,11 @@
 //! So the condition must also hold without the longest wait. For a single slow response see `slow_responses`.
 
 use packet::Dir;
+use units::Duration;
 
-use super::case::{DiagnosisCase, SECOND, count, many, number, percent, seconds, time};
+use super::case::{
+    DiagnosisCase, SECOND, count, many, number, seconds, time, time_percent, time_share,
+};
 use super::{Confidence, DiagnosisRule, Finding, Severity};
 use crate::capture_point::CapturePoint;
 use crate::exchange::{ExchangeBudget, ExchangeShare, MIN_MESSAGE, Waits};
@@ -14,12 +17,12 @@ use crate::exchange::{ExchangeBudget, ExchangeShare, MIN_MESSAGE, Waits};
 pub(super) const MIN_TURNS: u64 = 3;
 /// Fewest turns of a client, which may wait for a user.
 const MIN_CLIENT_TURNS: u64 = 5;
-/// Shortest mean think time, in ns: half of the 0.1 s that a person perceives as no delay at all.
-const MIN_MEAN: u64 = SECOND / 20;
-/// Longest mean think time of a server, in ns. Long polls and heartbeats take longer.
-pub(super) const MAX_SERVER_MEAN: u64 = 10 * SECOND;
-/// Longest mean think time of a client, in ns. Users and players of media take longer.
-const MAX_CLIENT_MEAN: u64 = SECOND / 2;
+/// Shortest mean think time: half of the 0.1 s that a person perceives as no delay at all.
+const MIN_MEAN: Duration = Duration::from_millis(50);
+/// Longest mean think time of a server. Long polls and heartbeats take longer.
+pub(super) const MAX_SERVER_MEAN: Duration = Duration::from_secs(10);
+/// Longest mean think time of a client. Users and players of media take longer.
+const MAX_CLIENT_MEAN: Duration = Duration::from_millis(500);
 /// A client's longest wait is at most this many times the mean: a program's are alike, a user's vary.
 const CLIENT_SPREAD: u64 = 4;
 
@@ -27,11 +30,11 @@ const CLIENT_SPREAD: u64 = 4;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ThinkTime<'a> {
     pub(super) waits: Waits,
-    /// Its think time and its pauses within messages, in ns.
-    pub(super) total: u64,
+    /// Its think time and its pauses within messages.
+    pub(super) total: Duration,
     budget: &'a ExchangeBudget,
-    /// Time of the connection without rests, in ns.
-    work: u64,
+    /// Time of the connection without rests.
+    work: Duration,
 }
 
 impl<'a> ThinkTime<'a> {
@@ -50,33 +53,33 @@ impl<'a> ThinkTime<'a> {
         if waits.count < fewest {
             return None;
         }
-        let longest = waits.longest.ns;
+        let longest = waits.longest.length;
         let rest = waits.total.saturating_sub(longest);
         let mean = rest / (waits.count - 1);
-        let total = waits.total.saturating_add(budget.pauses[host as usize]);
-        let is_most = |total: u64, work: u64| total.saturating_mul(2) >= work;
+        let total = waits.total + budget.pauses[host as usize];
+        let is_most = |total: Duration, work: Duration| total * 2 >= work;
         let is_most = is_most(total, work)
             && is_most(total.saturating_sub(longest), work.saturating_sub(longest))
             // Pauses alone may be those of a server that reports events.
-            && rest.saturating_mul(10) >= work;
-        let is_long = mean >= MIN_MEAN.max(2 * queue(case));
+            && rest * 10 >= work;
+        let is_long = mean >= MIN_MEAN.max(queue(case) * 2);
         let is_usual = if is_client {
             // An interactive connection waits for its users.
-            case.is_bulk() && mean <= MAX_CLIENT_MEAN && longest <= CLIENT_SPREAD * mean
+            case.is_bulk() && mean <= MAX_CLIENT_MEAN && longest <= mean * CLIENT_SPREAD
         } else {
             mean <= MAX_SERVER_MEAN && has_messages(case, waits.count)
         };
         (is_most && is_long && is_usual).then_some(Self { waits, total, budget, work })
     }
 
-    /// Time of the connection without rests, in ns.
-    pub(super) const fn work(&self) -> u64 {
+    /// Time of the connection without rests.
+    pub(super) const fn work(&self) -> Duration {
         self.work
     }
 
-    /// Mean time to the first byte of a response, as the client observes it, in ns.
-    pub(super) fn first_byte(&self) -> u64 {
-        self.budget.first_byte.mean().unwrap_or(0)
+    /// Mean time to the first byte of a response, as the client observes it.
+    pub(super) fn first_byte(&self) -> Duration {
+        self.budget.first_byte.mean().unwrap_or_default()
     }
 
     /// A finding about it.
@@ -88,9 +91,9 @@ impl<'a> ThinkTime<'a> {
         title: String,
     ) -> Finding {
         let (waits, longest) = (self.waits, self.waits.longest);
-        let mean = waits.mean().unwrap_or(0);
+        let mean = waits.mean().unwrap_or_default();
         let spent = |share: ExchangeShare| {
-            format!("{} {}", share.name(), percent(self.budget.of(share), self.work))
+            format!("{} {}", share.name(), time_percent(self.budget.of(share), self.work))
         };
         let shares = [
             ExchangeShare::Network,
@@ -116,21 +119,21 @@ impl<'a> ThinkTime<'a> {
             ),
             number(
                 "longest_think_s",
-                seconds(longest.ns),
+                seconds(longest.length),
                 "longest",
                 format!(
                     "{} in frames {}..{}, until {:.3} s",
-                    time(longest.ns),
+                    time(longest.length),
                     longest.frames.0,
                     longest.frames.1,
-                    seconds(longest.until)
+                    longest.until.as_secs_f64()
                 ),
             ),
             count("turns", waits.count, "", String::new()),
             number("mean_think_s", seconds(mean), "", String::new()),
             number(
                 "think_share",
-                self.total as f64 / self.work.max(1) as f64,
+                time_share(self.total, self.work),
                 "time",
                 shares.map(spent).join(", "),
             ),
@@ -163,15 +166,15 @@ pub(super) fn roles_are_known(case: &DiagnosisCase<'_>) -> bool {
     events.syns.count > 0 || events.syn_acks.count > 0
 }
 
-/// The usual delay of a queue in either direction, in ns. It counts as think time of the host at its
+/// The usual delay of a queue in either direction. It counts as think time of the host at its
 /// far end.
-pub(super) fn queue(case: &DiagnosisCase<'_>) -> u64 {
+pub(super) fn queue(case: &DiagnosisCase<'_>) -> Duration {
     let flows = case.analysis.flows.iter().flatten();
     flows
         .filter_map(|flow| flow.rtt)
         .map(|(min, smoothed, _)| smoothed.saturating_sub(min))
         .max()
-        .unwrap_or(0)
+        .unwrap_or_default()
 }
 
 /// Whether a message of either host has some bytes on average.

@@ -1,6 +1,8 @@
 //! Tests of CC505 and CC506: sessions whose think times are known, captured at the client, between the
 //! hosts and at the server.
 
+use units::Duration;
+
 use super::{Confidence, Finding, Severity};
 use crate::tests::TestConnection;
 use crate::{Analysis, Diagnosis};
@@ -93,7 +95,7 @@ fn a_slow_server_is_named_at_any_capture_point() {
         assert_eq!(diagnosis.primary, Some("CC505"), "{point}: {:#?}", diagnosis.findings);
         let found = slow_host(&diagnosis).unwrap();
         assert_eq!(found.severity, Severity::Error);
-        assert!(found.cost.abs_diff(1_500_000_000) < 5_000_000, "{}", found.cost);
+        assert!(found.cost.as_nanos().abs_diff(1_500_000_000) < 5_000_000, "{}", found.cost);
         assert!(found.title.contains("300 ms on average before a response"), "{}", found.title);
         let thinks = evidence(found, "think_s");
         assert!(thinks.contains("before 5 responses, 300 ms on average"), "{thinks}");
@@ -120,7 +122,7 @@ fn a_slow_client_is_named_at_any_capture_point() {
         assert_eq!(diagnosis.primary, Some("CC506"), "{point}: {:#?}", diagnosis.findings);
         let found = slow_host(&diagnosis).unwrap();
         // There is no request after the last response.
-        assert!(found.cost.abs_diff(19 * 200_000_000) < 20_000_000, "{}", found.cost);
+        assert!(found.cost.as_nanos().abs_diff(19 * 200_000_000) < 20_000_000, "{}", found.cost);
         let expected = if point == 0 { Confidence::High } else { Confidence::Medium };
         assert_eq!(found.confidence, expected, "{point}");
         let application = diagnosis.findings.iter().find(|found| found.code == "CC501");
@@ -177,8 +179,10 @@ fn a_queue_is_no_think_time() {
     assert!(slow_host(&delayed.diagnosis(0)).is_some());
     let mut analysis = delayed.captured(0);
     for flow in analysis.flows.iter_mut().flatten() {
-        let (min, _, max) = flow.rtt.unwrap_or((RTT * 1_000, 0, 0));
-        flow.rtt = Some((min, min + 60_000_000, max.max(min + 60_000_000)));
+        let (min, _, max) =
+            flow.rtt.unwrap_or((Duration::from_micros(RTT), Duration::ZERO, Duration::ZERO));
+        let queued = min + Duration::from_millis(60);
+        flow.rtt = Some((min, queued, max.max(queued)));
     }
     let diagnosis = Diagnosis::of(&analysis, &[]);
     assert!(slow_host(&diagnosis).is_none(), "{:#?}", diagnosis.findings);

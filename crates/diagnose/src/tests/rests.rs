@@ -22,7 +22,7 @@ fn answers_that_fit_the_window_after_a_rest_lose_nothing() {
     }
     let analysis = script.finish();
     let diagnosis = Diagnosis::of(&analysis, &[]);
-    assert!(diagnosis.course.budget.of(Limiter::Idle) > 5_000_000_000);
+    assert!(diagnosis.course.budget.of(Limiter::Idle).as_nanos() > 5_000_000_000);
     let restart = diagnosis.findings.iter().find(|found| found.code == "CC502");
     assert_eq!(restart, None);
 }

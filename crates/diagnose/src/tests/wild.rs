@@ -2,7 +2,7 @@
 //! loss, numbers of another connection, saved selections of packets.
 
 use packet::{Dir, Flags, Options, Segment, SynOptions};
-use units::SeqNum;
+use units::{Duration, SeqNum};
 
 use super::{ISN, TestConnection};
 use crate::rules::Severity;
@@ -60,7 +60,7 @@ fn probes_of_a_closed_window_are_no_retransmissions() {
         assert_eq!((flow.episodes.len(), flow.bytes, flow.zero_windows), (0, 110_000, 1));
         let diagnosis = Diagnosis::of(&analysis, &[]);
         assert_eq!(diagnosis.primary, Some("CC403"), "{:#?}", diagnosis.findings);
-        let closed = diagnosis.course.budget.of(Limiter::Rwnd);
+        let closed = diagnosis.course.budget.of(Limiter::Rwnd).as_nanos();
         assert!((11_600_000_000..11_800_000_000).contains(&closed), "{closed}");
     }
 }
@@ -135,7 +135,7 @@ fn a_sender_that_waits_for_delayed_acks_has_lost_nothing() {
     let found = diagnosis.findings.iter().find(|found| found.code == "CC504").unwrap();
     assert_eq!(diagnosis.primary, Some("CC504"), "{:#?}", diagnosis.findings);
     // 40 ms each.
-    assert!((1_590_000_000..1_610_000_000).contains(&found.cost), "{}", found.cost);
+    assert!((1_590_000_000..1_610_000_000).contains(&found.cost.as_nanos()), "{}", found.cost);
 }
 
 /// Bytes are those captured, not the reach of sequence numbers.
@@ -210,7 +210,7 @@ fn a_chain_of_timeouts_is_an_outage() {
     let diagnosis = Diagnosis::of(&script.finish(), &[]);
     assert_eq!(diagnosis.primary, Some("CC204"), "{:#?}", diagnosis.findings);
     // All waits together, less what the path needs.
-    let cost = diagnosis.findings[0].cost;
+    let cost = diagnosis.findings[0].cost.as_nanos();
     assert!((15_000_000_000..16_000_000_000).contains(&cost), "{cost}");
 }
 
@@ -260,7 +260,12 @@ fn a_few_bytes_fill_no_window() {
         at += 100_000;
     }
     let diagnosis = Diagnosis::of(&script.finish(), &[]);
-    assert_eq!(diagnosis.course.budget.of(Limiter::Rwnd), 0, "{:#?}", diagnosis.findings);
+    assert_eq!(
+        diagnosis.course.budget.of(Limiter::Rwnd),
+        Duration::ZERO,
+        "{:#?}",
+        diagnosis.findings
+    );
 }
 
 /// Some systems send a FIN with a window of zero: they read nothing more, and no sender waits.
@@ -300,7 +305,12 @@ fn writes_while_an_ack_is_delayed_are_no_probes() {
         }
     }
     let diagnosis = Diagnosis::of(&script.finish(), &[]);
-    assert_eq!(diagnosis.course.budget.of(Limiter::Timeout), 0, "{:#?}", diagnosis.course.budget);
+    assert_eq!(
+        diagnosis.course.budget.of(Limiter::Timeout),
+        Duration::ZERO,
+        "{:#?}",
+        diagnosis.course.budget
+    );
     assert_eq!(diagnosis.primary, None, "{:#?}", diagnosis.findings);
 }
 
@@ -328,7 +338,7 @@ fn copies_of_acknowledged_data_are_one_outage_of_the_path_back() {
     assert_eq!(diagnosis.primary, Some("CC204"), "{:#?}", diagnosis.findings);
     assert!(diagnosis.findings[0].title.starts_with("no ACK came back"));
     // All waits together.
-    let cost = diagnosis.findings[0].cost;
+    let cost = diagnosis.findings[0].cost.as_nanos();
     assert!((15_000_000_000..16_100_000_000).contains(&cost), "{cost}");
 }
 
@@ -469,7 +479,7 @@ fn a_request_repeated_without_an_answer_is_an_outage() {
     let diagnosis = Diagnosis::of(&script.finish(), &[]);
     assert_eq!(diagnosis.primary, Some("CC204"));
     // From the request to the last repetition.
-    let cost = diagnosis.primary_cost();
+    let cost = diagnosis.primary_cost().as_nanos();
     assert!((4_000_000_000..=4_505_000_000).contains(&cost), "{cost}");
 }
 
@@ -517,7 +527,7 @@ fn a_slow_timestamp_clock_shows_a_rest() {
     }
     let flow = script.finish();
     let budget = crate::Timeline::of(flow.main().unwrap()).budget;
-    assert_eq!(budget.of(Limiter::Timeout), 0, "{budget:?}");
+    assert_eq!(budget.of(Limiter::Timeout), Duration::ZERO, "{budget:?}");
 }
 
 /// Copies of data that had been acknowledged, and then a rest of 30 s: the rest is no timeout.
@@ -533,8 +543,8 @@ fn a_rest_after_spurious_copies_is_no_timeout() {
     script.pushed(30_650_000, 1_500, 500);
     script.ack(30_700_000, 2_000, &[]);
     let budget = crate::Timeline::of(script.finish().main().unwrap()).budget;
-    assert!(budget.of(Limiter::Timeout) <= 600_000_000, "{budget:?}");
-    assert!(budget.of(Limiter::Idle) >= 29_000_000_000, "{budget:?}");
+    assert!(budget.of(Limiter::Timeout).as_nanos() <= 600_000_000, "{budget:?}");
+    assert!(budget.of(Limiter::Idle).as_nanos() >= 29_000_000_000, "{budget:?}");
 }
 
 /// No retransmission timer runs for five minutes (Linux TCP_RTO_MAX: 120 s): the clock was set, or the
@@ -547,8 +557,8 @@ fn no_timer_runs_for_minutes() {
     script.pushed(300_050_100, 0, 1_000);
     script.ack(300_100_000, 1_000, &[]);
     let budget = crate::Timeline::of(script.finish().main().unwrap()).budget;
-    assert_eq!(budget.of(Limiter::Timeout), 0, "{budget:?}");
-    assert!(budget.of(Limiter::Idle) >= 299_000_000_000, "{budget:?}");
+    assert_eq!(budget.of(Limiter::Timeout), Duration::ZERO, "{budget:?}");
+    assert!(budget.of(Limiter::Idle).as_nanos() >= 299_000_000_000, "{budget:?}");
 
     // New data after a clock was set, with data outstanding.
     let mut script = TestConnection::new();
@@ -557,7 +567,11 @@ fn no_timer_runs_for_minutes() {
     script.data(300_000_000_000, 1_000, 1_000);
     script.ack(300_000_050_000, 2_000, &[]);
     let diagnosis = Diagnosis::of(&script.finish(), &[]);
-    assert!(diagnosis.course.budget.active() < 1_000_000_000, "{:?}", diagnosis.course.budget);
+    assert!(
+        diagnosis.course.budget.active().as_nanos() < 1_000_000_000,
+        "{:?}",
+        diagnosis.course.budget
+    );
 }
 
 /// A session with a file server: 40 exchanges of 20 kB, 100 ms apart, and then half a minute of rest. It

@@ -1,9 +1,11 @@
 //! Builds the [`Timeline`] from the rounds of a transfer.
 
-use super::{LinearGrowth, SlowStartRamp, Timeline};
+use units::{Duration, Instant};
+
+use super::{LinearGrowth, SlowStartRamp, Timeline, WindowPlateau};
 use crate::FlowAnalysis;
 use crate::capture_point::CapturePoint;
-use crate::lost_time::{LOST_TIME_CAUSES, LostTimeCause, blame};
+use crate::lost_time::{LOST_TIME_CAUSES, LostTimeCause, blame, fraction};
 use crate::path::{PathEstimate, busy};
 use crate::rounds::{Round, RoundOrigin, TimeUse};
 use crate::time_budget::{Limiter, TimeBudget};
@@ -14,18 +16,18 @@ pub(super) fn over(flow: &FlowAnalysis) -> Timeline {
     let course = Timeline {
         path,
         budget: TimeBudget::default(),
-        lost: [0; LOST_TIME_CAUSES],
+        lost: [Duration::ZERO; LOST_TIME_CAUSES],
         ramps: Vec::new(),
         linear_growths: Vec::new(),
         episode_causes: flow.episodes.iter().map(|e| blame(e, flow, &path)).collect(),
-        plateau: (0, 0, 0, 0),
+        plateau: None,
         rounds_after_exit: 0,
-        first_rtt: 0,
-        standing_queue: (0, 0),
+        first_rtt: Duration::ZERO,
+        standing_queue: (Duration::ZERO, Duration::ZERO),
     };
     let mut walk = TimelineBuilder {
         flow,
-        base: path.base_rtt.unwrap_or(u64::MAX / 4),
+        base: path.base_rtt.unwrap_or(Duration::MAX / 4),
         course,
         next_episode: 0,
         owner: LostTimeCause::EarlyExit,
@@ -38,8 +40,8 @@ pub(super) fn over(flow: &FlowAnalysis) -> Timeline {
         previous_sent: 0,
         peak: 0,
         linear_growth: None,
-        flat: (0, 0, 0, 0),
-        queue_time: 0,
+        flat: None,
+        queue: QueueMeter::default(),
     };
     for (n, round) in flow.rounds.iter().enumerate() {
         walk.round(n, round);
@@ -49,7 +51,7 @@ pub(super) fn over(flow: &FlowAnalysis) -> Timeline {
 
 struct TimelineBuilder<'a> {
     flow: &'a FlowAnalysis,
-    base: u64,
+    base: Duration,
     course: Timeline,
     next_episode: usize,
     /// Cause of the window size outside slow start.
@@ -69,8 +71,45 @@ struct TimelineBuilder<'a> {
     /// Largest flight so far.
     peak: u64,
     linear_growth: Option<LinearGrowth>,
-    flat: (u64, u64, u64, u64),
-    queue_time: u64,
+    /// The run of rounds with the same window up to now.
+    flat: Option<FlatRun>,
+    queue: QueueMeter,
+}
+
+/// Rounds with the same window.
+#[derive(Debug, Clone, Copy)]
+struct FlatRun {
+    rounds: u64,
+    lost: Duration,
+    from: Instant,
+    window: u64,
+}
+
+/// Delay of a queue that never ran empty.
+#[derive(Debug, Clone, Copy, Default)]
+struct QueueMeter {
+    /// Time with such a queue.
+    time: Duration,
+    /// Its delay times that time, in us squared.
+    area: u64,
+    longest: Duration,
+}
+
+impl QueueMeter {
+    /// Adds a round of this length, through which the queue delayed packets by `delay`.
+    fn add(&mut self, length: Duration, delay: Duration) {
+        self.time += length;
+        // Clocks that jump could overflow it.
+        let area = delay.as_micros().saturating_mul(length.as_micros());
+        self.area = self.area.saturating_add(area);
+        self.longest = self.longest.max(delay);
+    }
+
+    /// Mean and longest delay.
+    fn finish(self) -> (Duration, Duration) {
+        let mean = Duration::from_micros(self.area / self.time.as_micros().max(1));
+        (mean, self.longest)
+    }
 }
 
 impl TimelineBuilder<'_> {
@@ -87,7 +126,7 @@ impl TimelineBuilder<'_> {
         self.all_data_sent = n >= self.last_sending;
         let hurt = self.enter_episodes(end);
         if hurt {
-            self.flat = (0, 0, 0, 0);
+            self.flat = None;
         }
         self.rounds_since_ramp += u32::from(!self.in_ramp);
         let ended = n < self.last_sending && !self.grows_exponentially(round);
@@ -102,12 +141,7 @@ impl TimelineBuilder<'_> {
         let share = self.lost_fraction(round, busy);
         self.spend(n, round, busy, share);
         if busy {
-            let waited = round.min_rtt - self.base;
-            self.queue_time += length;
-            // In us squared; clocks that jump could overflow it.
-            let area = (waited / 1_000).saturating_mul(length / 1_000);
-            self.course.standing_queue.0 = self.course.standing_queue.0.saturating_add(area);
-            self.course.standing_queue.1 = self.course.standing_queue.1.max(waited);
+            self.queue.add(length, round.min_rtt - self.base);
         }
         self.track_growth(round, busy, share, end);
         let (waited, has_segment) = (self.cwnd_limited_time(round), round.flight >= self.flow.mss);
@@ -134,8 +168,8 @@ impl TimelineBuilder<'_> {
             to: round.start,
             frame: round.frame,
             windows: (round.sent, round.sent),
-            time: 0,
-            lost: 0,
+            time: Duration::ZERO,
+            lost: Duration::ZERO,
             waits: 0,
             window_before: self.peak,
         });
@@ -143,7 +177,7 @@ impl TimelineBuilder<'_> {
     }
 
     /// Attributes the following rounds to the episodes that begin before `end`.
-    fn enter_episodes(&mut self, end: u64) -> bool {
+    fn enter_episodes(&mut self, end: Instant) -> bool {
         let mut hurt = false;
         while let Some(episode) = self.flow.episodes.get(self.next_episode) {
             if episode.begin > end {
@@ -195,71 +229,75 @@ impl TimelineBuilder<'_> {
     }
 
     /// Time in which the congestion window limited the sender.
-    fn cwnd_limited_time(&self, round: &Round) -> u64 {
-        if self.fills_window(round) { round.of(TimeUse::Window) } else { 0 }
+    fn cwnd_limited_time(&self, round: &Round) -> Duration {
+        if self.fills_window(round) { round.of(TimeUse::Window) } else { Duration::ZERO }
     }
 
     fn lost_fraction(&self, round: &Round, busy: bool) -> f64 {
-        if busy && round.of(TimeUse::Timeout) == 0 {
+        if busy && round.of(TimeUse::Timeout).is_zero() {
             return 0.0;
         }
         let Some(rate) = self.course.path.rate else { return 1.0 };
         let at_work = round.length() - round.of(TimeUse::Idle);
-        if at_work == 0 {
+        if at_work.is_zero() {
             return 0.0;
         }
         let needed = round.delivered as f64 * 1e9 / rate;
-        (1.0 - needed / at_work as f64).clamp(0.0, 1.0)
+        (1.0 - needed / at_work.as_nanos() as f64).clamp(0.0, 1.0)
     }
 
-    fn spend(&mut self, n: usize, round: &Round, busy: bool, share: f64) {
-        let lost = |ns: u64| (ns as f64 * share) as u64;
-        // Waiting for a timer belongs to the episode that the timer begins.
-        let end = round.start + round.length() + 2 * self.base;
-        let timer = |n: &usize| {
+    /// Cause of the time that this round waited for a timer, which belongs to the episode that the timer
+    /// begins.
+    fn timeout_cause(&self, round: &Round) -> LostTimeCause {
+        let end = round.start + round.length() + self.base * 2;
+        let causes = &self.course.episode_causes;
+        let is_timer = |n: &usize| {
             matches!(
-                self.course.episode_causes[*n],
+                causes[*n],
                 LostTimeCause::TailLoss | LostTimeCause::Timeout | LostTimeCause::SpuriousRto
             )
         };
-        let near = |n: &usize| self.flow.episodes[*n].begin <= end;
+        let is_near = |n: &usize| self.flow.episodes[*n].begin <= end;
         let begun = self.flow.episodes[..self.next_episode]
             .iter()
             .rev()
             .take_while(|episode| episode.begin >= round.start)
             .count();
-        let first = self.next_episode - begun;
-        let of_timer = (first..self.flow.episodes.len()).take_while(near).find(timer);
-        let waited_for = match self.flow.episodes.get(self.next_episode) {
-            _ if of_timer.is_some() => self.course.episode_causes[of_timer.unwrap_or(first)],
-            Some(next) if next.begin <= end => self.course.episode_causes[self.next_episode],
-            _ => self.recovery_cause,
-        };
+        let mut near = (self.next_episode - begun..self.flow.episodes.len()).take_while(is_near);
+        match near.find(is_timer) {
+            Some(of_timer) => causes[of_timer],
+            None if self.next_episode < causes.len() && is_near(&self.next_episode) => {
+                causes[self.next_episode]
+            }
+            None => self.recovery_cause,
+        }
+    }
+
+    /// Adds `time` to the budget, and its fraction `share` to the time lost to a cause.
+    fn charge(&mut self, limiter: Limiter, cause: LostTimeCause, time: Duration, share: f64) {
+        self.course.budget.add(limiter, time);
+        self.course.lost[cause as usize] += fraction(time, share);
+    }
+
+    /// Attributes the time of a round to limiters and causes.
+    fn spend(&mut self, n: usize, round: &Round, busy: bool, share: f64) {
+        let (of_rwnd, of_reader) = (round.of(TimeUse::ReceiveWindow), round.of(TimeUse::Reader));
+        let timeout_cause = self.timeout_cause(round);
+        self.course.budget.add(Limiter::Idle, round.of(TimeUse::Idle));
+        self.charge(Limiter::Handshake, LostTimeCause::Opening, round.of(TimeUse::Opening), share);
+        let recovery = round.of(TimeUse::Recovery);
+        self.charge(Limiter::Recovery, self.recovery_cause, recovery, share);
+        self.charge(Limiter::Timeout, timeout_cause, round.of(TimeUse::Timeout), share);
+        self.charge(Limiter::Rwnd, LostTimeCause::Window, of_rwnd, share);
+        self.charge(Limiter::Rwnd, LostTimeCause::Reader, of_reader, share);
         let (waited, fills) = (self.cwnd_limited_time(round), self.fills_window(round));
-        let budget = &mut self.course.budget;
-        let episode_causes = &mut self.course.lost;
-        let mut blamed = |blame: LostTimeCause, ns: u64| episode_causes[blame as usize] += lost(ns);
-        budget.add(Limiter::Handshake, round.of(TimeUse::Opening));
-        blamed(LostTimeCause::Opening, round.of(TimeUse::Opening));
-        budget.add(Limiter::Idle, round.of(TimeUse::Idle));
-        budget.add(Limiter::Recovery, round.of(TimeUse::Recovery));
-        blamed(self.recovery_cause, round.of(TimeUse::Recovery));
-        budget.add(Limiter::Timeout, round.of(TimeUse::Timeout));
-        blamed(waited_for, round.of(TimeUse::Timeout));
-        budget.add(Limiter::Rwnd, round.of(TimeUse::ReceiveWindow) + round.of(TimeUse::Reader));
-        blamed(LostTimeCause::Window, round.of(TimeUse::ReceiveWindow));
-        blamed(LostTimeCause::Reader, round.of(TimeUse::Reader));
         let mut window = waited;
         let mut pauses = round.of(TimeUse::Application) + round.of(TimeUse::Window) - window;
-        let held = round.of(TimeUse::ReceiveWindow) + round.of(TimeUse::Reader);
         // In a round limited by something else, the short waits between ACKs belong to that limit.
-        if held * 2 > round.length() {
-            budget.add(Limiter::Rwnd, window);
-            let late = round.of(TimeUse::Reader) > round.of(TimeUse::ReceiveWindow);
-            blamed(
-                if late { LostTimeCause::Reader } else { LostTimeCause::Window },
-                core::mem::take(&mut window),
-            );
+        if (of_rwnd + of_reader) * 2 > round.length() {
+            let is_late = of_reader > of_rwnd;
+            let cause = if is_late { LostTimeCause::Reader } else { LostTimeCause::Window };
+            self.charge(Limiter::Rwnd, cause, core::mem::take(&mut window), share);
         } else if pauses * 2 > round.length() {
             pauses += core::mem::take(&mut window);
         }
@@ -267,58 +305,57 @@ impl TimelineBuilder<'_> {
         let trip = round.max_rtt.max(self.base);
         let doubles = self.previous_sent > 0
             && round.sent * 2 >= self.previous_sent * 3
-            && round.length() <= trip.saturating_mul(2);
+            && round.length() <= trip * 2;
         if self.in_ramp && doubles && fills {
             // The pauses are pacing of a doubling window (RFC 9002 section 7.7).
             window += core::mem::take(&mut pauses);
         }
-        budget.add(Limiter::Application, pauses);
-        blamed(LostTimeCause::Application, pauses);
+        self.charge(Limiter::Application, LostTimeCause::Application, pauses, share);
         if busy {
-            budget.add(Limiter::Path, window);
+            self.course.budget.add(Limiter::Path, window);
         } else if self.in_ramp {
-            budget.add(Limiter::SlowStart, window);
-            let ramp = self.course.ramps.last_mut();
-            // At the sender the first round contains the RTT of the first data; at the receiver it
-            // begins with their arrival.
-            let first = n == 0 && self.flow.point != CapturePoint::Receiver;
-            let mut trip = if first { self.base.min(window) } else { 0 };
-            self.course.first_rtt += lost(trip);
-            let blame = match &ramp {
-                Some(ramp) if ramp.before == RoundOrigin::Idle => LostTimeCause::IdleRestart,
-                Some(ramp) if ramp.before == RoundOrigin::Timeout => self.recovery_cause,
-                _ => LostTimeCause::SlowStart,
-            };
-            if blame == LostTimeCause::IdleRestart {
-                trip = trip.max(round.final_wait.min(window));
-            }
-            // After the last data the sender waits for their ACK, with any window.
-            if blame != LostTimeCause::SpuriousRto || !self.all_data_sent {
-                blamed(blame, window - trip);
-            }
-            if let Some(ramp) = ramp {
-                ramp.waits += u64::from(round.waits);
-                ramp.time += window;
-                ramp.lost += if ramp.before == RoundOrigin::Idle {
-                    lost(window - trip)
-                } else {
-                    lost(window)
-                };
-            }
+            self.spend_in_ramp(n, round, window, share);
         } else {
-            budget.add(Limiter::Cwnd, window);
-            blamed(self.owner, window);
+            self.charge(Limiter::Cwnd, self.owner, window, share);
+        }
+    }
+
+    /// Attributes the time of a round of slow start in which the window limited the sender.
+    fn spend_in_ramp(&mut self, n: usize, round: &Round, window: Duration, share: f64) {
+        self.course.budget.add(Limiter::SlowStart, window);
+        // At the sender the first round contains the RTT of the first data; at the receiver it
+        // begins with their arrival.
+        let first = n == 0 && self.flow.point != CapturePoint::Receiver;
+        let mut trip = if first { self.base.min(window) } else { Duration::ZERO };
+        self.course.first_rtt += fraction(trip, share);
+        let cause = match self.course.ramps.last().map(|ramp| ramp.before) {
+            Some(RoundOrigin::Idle) => LostTimeCause::IdleRestart,
+            Some(RoundOrigin::Timeout) => self.recovery_cause,
+            _ => LostTimeCause::SlowStart,
+        };
+        if cause == LostTimeCause::IdleRestart {
+            trip = trip.max(round.final_wait.min(window));
+        }
+        // After the last data the sender waits for their ACK, with any window.
+        if cause != LostTimeCause::SpuriousRto || !self.all_data_sent {
+            self.course.lost[cause as usize] += fraction(window - trip, share);
+        }
+        if let Some(ramp) = self.course.ramps.last_mut() {
+            ramp.waits += u64::from(round.waits);
+            ramp.time += window;
+            let is_restart = ramp.before == RoundOrigin::Idle;
+            ramp.lost += fraction(if is_restart { window - trip } else { window }, share);
         }
     }
 
     /// Tracks long linear growth and windows that stay constant.
-    fn track_growth(&mut self, round: &Round, busy: bool, share: f64, end: u64) {
+    fn track_growth(&mut self, round: &Round, busy: bool, share: f64, end: Instant) {
         let waited = self.cwnd_limited_time(round);
         if self.in_ramp || waited * 2 < round.length() {
-            self.flat = (0, 0, 0, 0);
+            self.flat = None;
             return;
         }
-        let lost = (waited as f64 * share) as u64;
+        let lost = fraction(waited, share);
         let owner = self.owner;
         self.course.rounds_after_exit += u64::from(owner == LostTimeCause::EarlyExit && !busy);
         let linear_growth = self.linear_growth.get_or_insert(LinearGrowth {
@@ -327,7 +364,7 @@ impl TimelineBuilder<'_> {
             frame: round.frame,
             windows: (round.sent, round.sent),
             rounds: 0,
-            lost: 0,
+            lost: Duration::ZERO,
             blame: owner,
         });
         linear_growth.to = end;
@@ -335,14 +372,19 @@ impl TimelineBuilder<'_> {
         linear_growth.lost += lost;
         linear_growth.windows.1 = linear_growth.windows.1.max(round.sent);
         let mss = self.flow.mss;
-        let (count, flat_lost, from, window) = self.flat;
-        if !busy && count > 0 && round.sent.abs_diff(window) <= mss {
-            self.flat = (count + 1, flat_lost + lost, from, window);
-            if count + 1 > self.course.plateau.0 {
-                self.course.plateau = (count + 1, flat_lost + lost, from, end);
+        match &mut self.flat {
+            Some(flat) if !busy && round.sent.abs_diff(flat.window) <= mss => {
+                flat.rounds += 1;
+                flat.lost += lost;
+                let FlatRun { rounds, lost, from, .. } = *flat;
+                if self.course.plateau.is_none_or(|longest| rounds > longest.rounds) {
+                    self.course.plateau = Some(WindowPlateau { rounds, lost, from, to: end });
+                }
             }
-        } else {
-            self.flat = (1, lost, round.start, round.sent);
+            flat => {
+                let (from, window) = (round.start, round.sent);
+                *flat = Some(FlatRun { rounds: 1, lost, from, window });
+            }
         }
     }
 
@@ -361,7 +403,12 @@ impl TimelineBuilder<'_> {
         if !self.flow.receiver_captured {
             let mut budget = TimeBudget::default();
             budget.add(Limiter::Unknown, course.budget.whole());
-            course = Timeline { budget, lost: [0; LOST_TIME_CAUSES], ramps: Vec::new(), ..course };
+            course = Timeline {
+                budget,
+                lost: [Duration::ZERO; LOST_TIME_CAUSES],
+                ramps: Vec::new(),
+                ..course
+            };
         }
         // With repeated losses, linear growth is part of their sawtooth.
         let random =
@@ -373,10 +420,7 @@ impl TimelineBuilder<'_> {
             let lost = &mut course.lost[linear_growth.blame as usize];
             *lost = lost.saturating_sub(linear_growth.lost);
         }
-        if self.queue_time > 0 {
-            course.standing_queue.0 =
-                course.standing_queue.0 / (self.queue_time / 1_000).max(1) * 1_000;
-        }
+        course.standing_queue = self.queue.finish();
         course
     }
 }

@@ -4,6 +4,7 @@ use core::fmt::Write;
 
 use diagnose::rules::{many, time};
 use serde::Serialize;
+use units::Duration;
 
 use super::DiagnosisReport;
 use super::both_ends::LogRef;
@@ -61,7 +62,7 @@ impl PacketsBesideJson {
         }
         out.push('\n');
         if let Some([middle, late, most]) = self.delays_s {
-            let span = |seconds: f64| time((seconds * 1e9) as u64);
+            let span = |seconds: f64| time(Duration::from_nanos((seconds * 1e9) as u64));
             let _ = writeln!(
                 out,
                 "            {way} {} median, {} 99th percentile, {} at most, above the least",

@@ -4,6 +4,7 @@ use core::fmt::Write;
 
 use diagnose::rules::{many, time};
 use serde::Serialize;
+use units::Duration;
 
 use super::DiagnosisReport;
 use crate::inputs::{QuicConnection, QuicPair, QuicTransit};
@@ -61,7 +62,7 @@ fn seconds(ns: i64) -> f64 {
 }
 
 fn span(seconds: f64) -> String {
-    time((seconds.max(0.0) * 1e9) as u64)
+    time(Duration::from_nanos((seconds.max(0.0) * 1e9) as u64))
 }
 
 impl QuicTransitJson {

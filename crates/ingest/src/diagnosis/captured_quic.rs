@@ -9,9 +9,11 @@ use diagnose::quic::captured::{
     captured_findings,
 };
 use diagnose::quic::rates::RateHistory;
-use diagnose::rules::{Finding, many, percent, rate, size, time};
+use diagnose::quic::time;
+use diagnose::rules::{Finding, many, percent, rate, size};
 use packet::Dir;
 use scenario::ReportStyle;
+use units::Duration;
 
 use super::FileReport;
 use super::text::{BAR, FindingSite, finding};
@@ -188,7 +190,7 @@ pub fn text(one: &CapturedQuicConnection, report: &FileReport) -> String {
         item: "quic",
         number: one.number,
         records: "frames",
-        active: analysis.active(),
+        active: Duration::from_nanos(analysis.active()),
         filtered: false,
     };
     for found in findings(one, report) {
@@ -199,7 +201,7 @@ pub fn text(one: &CapturedQuicConnection, report: &FileReport) -> String {
 
 /// The findings of a connection, with times since the first packet of the file.
 pub(super) fn findings(one: &CapturedQuicConnection, report: &FileReport) -> Vec<Finding> {
-    let begins = report.file.begins.map_or(0, units::Duration::as_nanos);
+    let begins = report.file.begins.unwrap_or_default();
     let mut findings = captured_findings(&one.analysis);
     for found in &mut findings {
         let (from, to) = found.interval;
@@ -211,7 +213,7 @@ pub(super) fn findings(one: &CapturedQuicConnection, report: &FileReport) -> Vec
 impl FileReport {
     /// A time of the clock of the file as seconds since its first packet; negative before it.
     pub(super) fn seconds(&self, at: u64) -> f64 {
-        let begins = self.file.begins.map_or(0, units::Duration::as_nanos);
+        let begins = self.file.begins.map_or(0, Duration::as_nanos);
         at.abs_diff(begins) as f64 / if at < begins { -1e9 } else { 1e9 }
     }
 }

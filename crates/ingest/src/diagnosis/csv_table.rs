@@ -4,6 +4,7 @@ use std::io;
 
 use diagnose::ExchangeShare;
 use packet::Dir;
+use units::Duration;
 
 use super::DiagnosisReport;
 use super::selection::codes;
@@ -40,7 +41,7 @@ impl DiagnosisReport {
     pub fn write_csv(&self, out: impl io::Write) -> io::Result<()> {
         let mut table = csv::Writer::from_writer(out);
         table.write_record(COLUMNS)?;
-        let seconds = |ns: u64| (ns as f64 / 1e9).to_string();
+        let seconds = |time: Duration| time.as_secs_f64().to_string();
         for file in &self.files {
             for one in &file.connections {
                 let analysis = one.analysis();
@@ -58,7 +59,7 @@ impl DiagnosisReport {
                     server,
                     sender.to_owned(),
                     one.bytes.to_string(),
-                    seconds(analysis.first.as_nanos()),
+                    analysis.first.as_secs_f64().to_string(),
                     seconds(one.duration),
                     one.goodput_bps.to_string(),
                     (counts.new + counts.retransmitted).to_string(),

@@ -12,6 +12,7 @@ use diagnose::{Analysis, ExchangeBudget, ExchangeShare};
 use packet::Dir;
 use scenario::ReportStyle;
 use serde::Serialize;
+use units::Duration;
 
 use super::text::time_bar;
 use super::{ConnectionReport, FileReport};
@@ -30,10 +31,10 @@ const LETTERS: [(ExchangeShare, char, &str); 5] = [
 /// The parts of an [`ExchangeBudget`] that a report keeps of each connection with data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct ExchangeSummary {
-    network: u64,
-    client: u64,
-    server: u64,
-    transfer: u64,
+    network: Duration,
+    client: Duration,
+    server: Duration,
+    transfer: Duration,
     requests: u32,
     /// Mean time to the first byte, in microseconds.
     first_byte_us: u32,
@@ -50,26 +51,26 @@ impl ExchangeSummary {
             server: budget.of(ExchangeShare::Server),
             transfer: budget.of(ExchangeShare::Transfer),
             requests: limited(budget.requests()),
-            first_byte_us: limited(budget.first_byte.mean().unwrap_or(0) / 1_000),
+            first_byte_us: limited(budget.first_byte.mean().unwrap_or_default().as_micros()),
         })
     }
 
-    /// Time spent on this, in ns; 0 for idle time.
-    pub(super) const fn spent(&self, share: ExchangeShare) -> u64 {
+    /// Time spent on this; 0 for idle time.
+    pub(super) const fn spent(&self, share: ExchangeShare) -> Duration {
         match share {
             ExchangeShare::Network => self.network,
             ExchangeShare::Client => self.client,
             ExchangeShare::Server => self.server,
             ExchangeShare::Transfer => self.transfer,
-            ExchangeShare::Idle => 0,
+            ExchangeShare::Idle => Duration::ZERO,
         }
     }
 
     fn add(&mut self, other: &Self) {
-        self.network = self.network.saturating_add(other.network);
-        self.client = self.client.saturating_add(other.client);
-        self.server = self.server.saturating_add(other.server);
-        self.transfer = self.transfer.saturating_add(other.transfer);
+        self.network += other.network;
+        self.client += other.client;
+        self.server += other.server;
+        self.transfer += other.transfer;
         self.requests = self.requests.saturating_add(other.requests);
     }
 }
@@ -114,7 +115,7 @@ impl SpentJson {
     }
 
     fn of(sum: &ExchangeSummary) -> Self {
-        let seconds = |ns: u64| ns as f64 / 1e9;
+        let seconds = Duration::as_secs_f64;
         Self {
             network_s: seconds(sum.network),
             client_s: seconds(sum.client),
@@ -163,7 +164,7 @@ pub(super) fn servers(report: &FileReport) -> Vec<ServerJson> {
             }
         })
         .collect();
-    servers.sort_by_key(|one| Reverse(one.sum.network.saturating_add(one.sum.server)));
+    servers.sort_by_key(|one| Reverse(one.sum.network + one.sum.server));
     servers
 }
 
@@ -187,7 +188,7 @@ pub(super) fn servers_text(report: &FileReport) -> Vec<String> {
         .map(str::to_owned),
     ];
     for one in servers.iter().take(SHOWN) {
-        let first_byte = (one.first_byte_s * 1e9) as u64;
+        let first_byte = Duration::from_nanos((one.first_byte_s * 1e9) as u64);
         let spent = |share| time(one.sum.spent(share));
         rows.push([
             one.server.clone(),
@@ -244,10 +245,10 @@ fn waits(budget: &ExchangeBudget) -> Vec<String> {
         let longest = waits.longest;
         let (from, to) = longest.frames;
         match waits.count {
-            1 => format!("{} (frames {from}..{to})", time(longest.ns)),
+            1 => format!("{} (frames {from}..{to})", time(longest.length)),
             _ => {
-                let mean = time(waits.mean().unwrap_or(0));
-                format!("{mean} on average, {} at most (frames {from}..{to})", time(longest.ns))
+                let mean = time(waits.mean().unwrap_or_default());
+                format!("{mean} on average, {} at most (frames {from}..{to})", time(longest.length))
             }
         }
     };
@@ -307,13 +308,13 @@ struct WaitsJson {
 
 impl WaitsJson {
     fn of(waits: &Waits) -> Self {
-        let seconds = |ns: u64| ns as f64 / 1e9;
+        let seconds = Duration::as_secs_f64;
         let longest = (waits.count > 0).then_some(waits.longest);
         Self {
             count: waits.count,
             total_s: seconds(waits.total),
             mean_s: waits.mean().map(seconds),
-            longest_s: longest.map(|one| seconds(one.ns)),
+            longest_s: longest.map(|one| seconds(one.length)),
             longest_frames: longest.map(|one| [one.frames.0, one.frames.1]),
         }
     }
@@ -322,8 +323,9 @@ impl WaitsJson {
 impl ExchangeJson {
     pub(super) fn of(analysis: &Analysis) -> Option<Self> {
         let budget = analysis.exchange.as_deref()?;
-        let seconds = |ns: u64| ns as f64 / 1e9;
-        let handshake = |distance: Option<u64>| distance.filter(|_| analysis.opened).map(seconds);
+        let seconds = Duration::as_secs_f64;
+        let handshake =
+            |distance: Option<Duration>| distance.filter(|_| analysis.opened).map(seconds);
         Some(Self {
             handshake_to_server_s: handshake(analysis.distances.to_server),
             handshake_to_client_s: handshake(analysis.distances.to_client),

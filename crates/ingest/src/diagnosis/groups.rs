@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 
 use diagnose::rules::{many, rule, time};
 use serde::Serialize;
+use units::Duration;
 
 use super::FileReport;
 use super::exchange::{ExchangeSummary, SpentJson, servers_text};
@@ -29,7 +30,7 @@ pub(super) struct ConnectionGroup {
     /// What the time of those with data was spent on.
     spent: SpentJson,
     #[serde(skip)]
-    cost: (u64, u64),
+    cost: (Duration, Duration),
 }
 
 impl ConnectionGroup {
@@ -42,7 +43,7 @@ impl ConnectionGroup {
         let name = rule(self.code).map_or("", |rule| rule.name);
         let (median, sum) = self.cost;
         let cost = match (median, sum) {
-            (_, 0) => String::new(),
+            (_, Duration::ZERO) => String::new(),
             (median, _) if self.connections > 1 => {
                 format!(", {} each, {} in all", time(median), time(sum))
             }
@@ -55,7 +56,7 @@ impl ConnectionGroup {
 
 /// The groups of a file: failed connections first, then by cost.
 pub(super) fn groups(report: &FileReport) -> Vec<ConnectionGroup> {
-    type GroupMembers<'a> = (Vec<u64>, Vec<&'a ExchangeSummary>);
+    type GroupMembers<'a> = (Vec<Duration>, Vec<&'a ExchangeSummary>);
     let mut costs: BTreeMap<(SocketAddr, &'static str), GroupMembers<'_>> = BTreeMap::new();
     for one in &report.connections {
         if let Some(code) = one.primary {
@@ -69,14 +70,13 @@ pub(super) fn groups(report: &FileReport) -> Vec<ConnectionGroup> {
         .map(|((server, code), (mut costs, spent))| {
             costs.sort_unstable();
             let median = costs[costs.len() / 2];
-            let sum = costs.iter().fold(0_u64, |sum, cost| sum.saturating_add(*cost));
-            let seconds = |ns: u64| ns as f64 / 1e9;
+            let sum: Duration = costs.iter().copied().sum();
             ConnectionGroup {
                 server: server.to_string(),
                 code,
                 connections: costs.len() as u64,
-                median_cost_s: seconds(median),
-                cost_s: seconds(sum),
+                median_cost_s: median.as_secs_f64(),
+                cost_s: sum.as_secs_f64(),
                 spent: SpentJson::sum(spent.into_iter()),
                 cost: (median, sum),
             }

@@ -3,6 +3,7 @@
 use diagnose::rules::{many, time};
 use packet::Dir;
 use serde::Serialize;
+use units::Duration;
 
 use super::{DiagnosisReport, FileReport};
 use crate::inputs::{CapturePair, CapturedConnection, TwoPointTransit};
@@ -79,7 +80,7 @@ impl PathTransit {
         }
         if let Some(delays) = self.delays_s {
             let [least, middle, late, most] =
-                delays.map(|delay| time((delay.max(0.0) * 1e9) as u64));
+                delays.map(|delay| time(Duration::from_nanos((delay.max(0.0) * 1e9) as u64)));
             text += &format!(
                 "; one-way delay {least} at least, {middle} median, {late} 99th percentile, \
                  {most} at most"

@@ -7,6 +7,7 @@ use diagnose::{Analysis, Limiter};
 use packet::Dir;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
+use units::Duration;
 
 use super::beside::QuicBesideReport;
 use super::both_ends::QuicPairReport;
@@ -138,7 +139,7 @@ impl Serialize for BudgetJson {
         let mut map = serializer.serialize_map(Some(Limiter::ALL.len()))?;
         for limiter in Limiter::ALL {
             let key = format!("{}_s", limiter.key());
-            map.serialize_entry(&key, &(self.0.of(limiter) as f64 / 1e9))?;
+            map.serialize_entry(&key, &self.0.of(limiter).as_secs_f64())?;
         }
         map.end()
     }
@@ -296,7 +297,7 @@ fn connection_json(report: &FileReport, one: &ConnectionReport) -> ConnectionJso
         packets: counts.new + counts.retransmitted,
         retransmitted_packets: counts.retransmitted,
         spurious_packets: counts.spurious,
-        base_rtt_s: diagnosis.course.path.base_rtt.map(|ns| ns as f64 / 1e9),
+        base_rtt_s: diagnosis.course.path.base_rtt.map(Duration::as_secs_f64),
         mss_bytes: flow.map_or(0, |flow| flow.mss),
         time_budget: BudgetJson(diagnosis.course.budget),
         profile_guess: fit::guesses(analysis).iter().map(guess_json).collect(),
@@ -350,8 +351,8 @@ impl FindingJson {
             severity: found.severity.name(),
             confidence: found.confidence.name(),
             title: found.title,
-            cost_s: found.cost as f64 / 1e9,
-            interval_s: [from as f64 / 1e9, to as f64 / 1e9],
+            cost_s: found.cost.as_secs_f64(),
+            interval_s: [from.as_secs_f64(), to.as_secs_f64()],
             frames: [found.frames.0, found.frames.1],
             filter: String::new(),
             evidence: EvidenceJson(found.evidence),

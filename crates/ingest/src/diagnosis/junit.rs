@@ -4,6 +4,7 @@ use core::fmt::Write;
 
 use diagnose::rules::{Finding, Severity, time};
 use report::junit::{TestCase, TestMessage, TestOutcome, TestSuite};
+use units::Duration;
 
 use super::verdicts::{ConnectionVerdict, verdicts};
 use super::{DiagnosisReport, FailOn};
@@ -24,7 +25,7 @@ fn case(one: &ConnectionVerdict<'_>, on: FailOn) -> TestCase {
     TestCase {
         class: one.file.to_owned(),
         name: format!("connection {}: {}", one.number, one.transfer),
-        seconds: one.duration as f64 / 1e9,
+        seconds: one.duration.as_secs_f64(),
         outcome: match failing.first() {
             None => TestOutcome::Passed,
             Some(first) => TestOutcome::Failed(TestMessage {
@@ -39,7 +40,7 @@ fn case(one: &ConnectionVerdict<'_>, on: FailOn) -> TestCase {
 pub(super) fn headline(finding: &Finding) -> String {
     let Finding { code, title, cost, .. } = finding;
     match cost {
-        0 => format!("{code}: {title}"),
+        &Duration::ZERO => format!("{code}: {title}"),
         cost => format!("{code}: {title} ({})", time(*cost)),
     }
 }

@@ -3,10 +3,11 @@
 use core::fmt::Write;
 
 use diagnose::Analysis;
-use diagnose::rules::{many, percent, size, time};
+use diagnose::rules::{many, size, time, time_percent};
 use diagnose::socket::{SocketLimit, SocketVerdict};
 use packet::Dir;
 use serde::Serialize;
+use units::Duration;
 
 const HOSTS: [(Dir, &str); 2] = [(Dir::Forward, "client"), (Dir::Reverse, "server")];
 
@@ -32,8 +33,8 @@ pub fn kernel_text(analysis: &Analysis) -> String {
 
 fn text(verdict: &SocketVerdict) -> String {
     let mut parts = vec![format!("limited by: {}", verdict.limit.name())];
-    if verdict.network + verdict.rwnd + verdict.sndbuf > 0 {
-        let share = |ns: u64| percent(ns, verdict.time);
+    if !(verdict.network + verdict.rwnd + verdict.sndbuf).is_zero() {
+        let share = |part| time_percent(part, verdict.time);
         parts.push(format!(
             "of {} application {}, receive window {}, send buffer {}, network {}",
             time(verdict.time),
@@ -67,7 +68,7 @@ pub struct SocketVerdictJson {
 
 impl From<&SocketVerdict> for SocketVerdictJson {
     fn from(verdict: &SocketVerdict) -> Self {
-        let seconds = |ns: u64| ns as f64 / 1e9;
+        let seconds = Duration::as_secs_f64;
         Self {
             limit: verdict.limit.key(),
             time_s: seconds(verdict.time),

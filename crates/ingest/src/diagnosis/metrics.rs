@@ -40,20 +40,20 @@ impl DiagnosisReport {
             gauge("ackclock_finding_cost_seconds", "seconds", "Time that a finding costs");
         for one in verdicts(self, usize::MAX) {
             bytes.add(&labels(&one), one.bytes as f64);
-            duration.add(&labels(&one), one.duration as f64 / 1e9);
+            duration.add(&labels(&one), one.duration.as_secs_f64());
             goodput.add(&labels(&one), one.goodput * 8.0);
-            if let Some(ns) = one.round_trip {
-                round_trip.add(&labels(&one), ns as f64 / 1e9);
+            if let Some(rtt) = one.round_trip {
+                round_trip.add(&labels(&one), rtt.as_secs_f64());
             }
-            for &(limiter, ns) in &one.budget {
-                limited.add(&with(&one, &[("limiter", limiter)]), ns as f64 / 1e9);
+            for &(limiter, time) in &one.budget {
+                limited.add(&with(&one, &[("limiter", limiter)]), time.as_secs_f64());
             }
             if let Some(code) = one.primary {
                 primary.add(&with(&one, &[("code", code)]), 1.0);
             }
             for finding in &one.findings {
                 let extra = [("code", finding.code), ("severity", finding.severity.name())];
-                cost.add(&with(&one, &extra), finding.cost as f64 / 1e9);
+                cost.add(&with(&one, &extra), finding.cost.as_secs_f64());
             }
         }
         exposition(&[bytes, duration, goodput, round_trip, limited, primary, cost])

@@ -2,12 +2,14 @@
 
 use core::fmt::Write;
 
+use diagnose::quic::time;
 use diagnose::quic::{QuicBudget, QuicDiagnosis, QuicLimiter};
-use diagnose::rules::{many, percent, rate, size, time};
+use diagnose::rules::{many, percent, rate, size};
 use logs::qlog::Vantage;
 use scenario::ReportStyle;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
+use units::Duration;
 
 use super::json::FindingJson;
 use super::text::{BAR, FindingSite, TextStyle, findings, paint};
@@ -83,7 +85,7 @@ impl QuicReport {
             item: "connection",
             number: self.connection.number,
             records: "events",
-            active: analysis.budget.active(),
+            active: Duration::from_nanos(analysis.budget.active()),
             filtered: false,
         };
         findings(&self.diagnosis.findings, &site, view.look, out);

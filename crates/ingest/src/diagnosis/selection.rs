@@ -87,11 +87,11 @@ struct SelectedConnection<'a> {
 
 impl ComparedConnection for SelectedConnection<'_> {
     fn number(&self, field: Field) -> u64 {
-        let spent = |share| self.exchange.map_or(0, |one| one.spent(share));
+        let spent = |share| self.exchange.map_or(0, |one| one.spent(share).as_nanos());
         match field {
             Field::Bytes => self.one.bytes,
-            Field::Time => self.one.duration,
-            Field::Lost => self.one.cost,
+            Field::Time => self.one.duration.as_nanos(),
+            Field::Lost => self.one.cost.as_nanos(),
             Field::Goodput => self.one.goodput_bps,
             Field::NetworkTime => spent(ExchangeShare::Network),
             Field::ClientTime => spent(ExchangeShare::Client),

@@ -2,7 +2,7 @@
 
 use core::fmt::Write;
 
-use diagnose::rules::{Finding, Severity, many, percent, rate, rule, size, time};
+use diagnose::rules::{Finding, Severity, many, percent, rate, rule, size, time, time_percent};
 use diagnose::{Analysis, Limiter, TimeBudget};
 use packet::Dir;
 
@@ -14,6 +14,7 @@ use super::not_read::not_read;
 use super::{ConnectionReport, DiagnosisReport, FileReport};
 use crate::inputs::InputKind;
 use scenario::ReportStyle;
+use units::Duration;
 
 /// Options of the text output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -207,7 +208,7 @@ fn connection(judged: &ConnectionReport, report: &FileReport, view: TextStyle, o
     let site = FindingSite::flow(&report.file.name, number, course.budget.active());
     let mut transferred = size(judged.bytes);
     // A single poll of a receiver has no time.
-    if judged.duration > 0 || analysis.frames > 0 {
+    if !judged.duration.is_zero() || analysis.frames > 0 {
         let (time, rate) = (time(judged.duration), rate(analysis.goodput()));
         transferred = format!("{transferred} in {time}, {rate}");
     }
@@ -299,7 +300,7 @@ pub fn guess_text(guesses: &[fit::Guess]) -> Option<String> {
 }
 
 /// Formats a finding without colours.
-pub fn finding_text(found: &Finding, (file, number, active): (&str, u32, u64)) -> String {
+pub fn finding_text(found: &Finding, (file, number, active): (&str, u32, Duration)) -> String {
     let mut out = String::new();
     finding(found, &FindingSite::flow(file, number, active), ReportStyle::Plain, &mut out);
     out.trim_start().to_owned()
@@ -313,14 +314,14 @@ pub(super) struct FindingSite<'a> {
     pub(super) number: u32,
     /// `frames` or `events`.
     pub(super) records: &'static str,
-    /// Active time in ns.
-    pub(super) active: u64,
+    /// Active time.
+    pub(super) active: Duration,
     /// Whether a display filter selects the frames.
     pub(super) filtered: bool,
 }
 
 impl<'a> FindingSite<'a> {
-    const fn flow(file: &'a str, number: u32, active: u64) -> Self {
+    const fn flow(file: &'a str, number: u32, active: Duration) -> Self {
         Self { file, item: "flow", number, records: "frames", active, filtered: true }
     }
 }
@@ -355,8 +356,7 @@ const LETTERS: [(Limiter, char, &str); 10] = [
 
 /// Writes a bar with a letter for each limiter, and their percentages.
 fn budget(budget: &TimeBudget, look: ReportStyle, out: &mut String) {
-    let whole = budget.whole();
-    if whole == 0 {
+    if budget.whole().is_zero() {
         return;
     }
     let parts = LETTERS
@@ -366,14 +366,18 @@ fn budget(budget: &TimeBudget, look: ReportStyle, out: &mut String) {
     let _ = writeln!(out, "        {shares}");
 }
 
-/// A bar with a letter for each part of a time, and their percentages; a part is its ns, letter, name
+/// A bar with a letter for each part of a time, and their percentages; a part is its time, letter, name
 /// and colour.
-pub(super) fn time_bar(parts: &[(u64, char, &str, &str)], look: ReportStyle) -> (String, String) {
-    let whole = parts.iter().map(|part| part.0).sum::<u64>().max(1);
+pub(super) fn time_bar(
+    parts: &[(Duration, char, &str, &str)],
+    look: ReportStyle,
+) -> (String, String) {
+    let whole = parts.iter().map(|part| part.0).sum::<Duration>().as_nanos().max(1);
     let mut bar = String::new();
     let (mut done, mut drawn) = (0_u128, 0);
     let mut shares = Vec::new();
-    for &(ns, letter, name, colour) in parts.iter().filter(|part| part.0 > 0) {
+    for &(time, letter, name, colour) in parts.iter().filter(|part| !part.0.is_zero()) {
+        let ns = time.as_nanos();
         done += u128::from(ns);
         let until = (done * BAR as u128 / u128::from(whole)) as usize;
         let part: String = core::iter::repeat_n(letter, until - drawn).collect();
@@ -401,15 +405,14 @@ pub(super) fn finding(
     let _ = writeln!(out, "\n{head}: {}", found.title);
     let (first, last) = found.frames;
     let (from, to) = found.interval;
-    let seconds = |ns: u64| ns as f64 / 1e9;
     let _ = writeln!(
         out,
         "  --> {file}  {item} {number}  {records} {first}..{last}  {:.3}-{:.3} s  confidence: {}",
-        seconds(from),
-        seconds(to),
+        from.as_secs_f64(),
+        to.as_secs_f64(),
         found.confidence.name()
     );
-    if found.cost > 0 {
+    if !found.cost.is_zero() {
         row(
             "cost",
             &match active {
@@ -418,7 +421,7 @@ pub(super) fn finding(
                 _ => format!(
                     "{} ({} of the time at work)",
                     time(found.cost),
-                    percent(found.cost, active)
+                    time_percent(found.cost, active)
                 ),
             },
             out,

@@ -4,6 +4,7 @@ use diagnose::quic::rules::quic_rule;
 use diagnose::rules::{Finding, rule};
 use diagnose::socket::SocketLimit;
 use diagnose::{Limiter, quic::QuicLimiter};
+use units::Duration;
 
 use super::DiagnosisReport;
 use super::kernel::kernel_limit;
@@ -22,13 +23,13 @@ pub(super) struct ConnectionVerdict<'a> {
     /// Payload of the main direction.
     pub(super) bytes: u64,
     /// From the first to the last packet, in ns.
-    pub(super) duration: u64,
+    pub(super) duration: Duration,
     /// Bytes per second.
     pub(super) goodput: f64,
     /// Smallest round trip, in ns.
-    pub(super) round_trip: Option<u64>,
+    pub(super) round_trip: Option<Duration>,
     /// Time by limiter, in ns, with the names of the JSON.
-    pub(super) budget: Vec<(&'static str, u64)>,
+    pub(super) budget: Vec<(&'static str, Duration)>,
     /// Code of the finding that limited it.
     pub(super) primary: Option<&'static str>,
     /// What limited it by the account of a kernel.
@@ -86,10 +87,13 @@ pub(super) fn verdicts(report: &DiagnosisReport, limit: usize) -> Vec<Connection
                 is_quic: true,
                 transfer: one.name(),
                 bytes: analysis.bytes(),
-                duration: analysis.duration(),
+                duration: Duration::from_nanos(analysis.duration()),
                 goodput: analysis.goodput(),
-                round_trip: analysis.round_trips.map(|[min, ..]| min),
-                budget: QuicLimiter::ALL.iter().map(|&of| (of.key(), budget.of(of).ns)).collect(),
+                round_trip: analysis.round_trips.map(|[min, ..]| Duration::from_nanos(min)),
+                budget: QuicLimiter::ALL
+                    .iter()
+                    .map(|&of| (of.key(), Duration::from_nanos(budget.of(of).ns)))
+                    .collect(),
                 primary: one.diagnosis.primary,
                 kernel: None,
                 findings: one.diagnosis.findings.clone(),

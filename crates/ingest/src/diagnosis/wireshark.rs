@@ -27,7 +27,7 @@ impl DiagnosisReport {
                     one.number,
                     quoted(found.code),
                     quoted(found.severity.name()),
-                    found.cost as f64 / 1e9,
+                    found.cost.as_secs_f64(),
                     one.is_primary(found),
                     quoted(&found.title),
                     quoted(&found.cause),

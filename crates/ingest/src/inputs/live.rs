@@ -32,7 +32,7 @@ pub struct LiveConnection {
     /// What limited it in most of the interval; `None` if nothing was sent.
     pub limiter: Option<Limiter>,
     /// The time that `limiter` limited it, in ns.
-    pub limited: u64,
+    pub limited: Duration,
     /// What limited it in the interval before; `None` if it had none.
     pub before: Option<Limiter>,
     /// Code of the finding that limited it since it began, and those that are new, costliest first.
@@ -137,7 +137,8 @@ impl LiveState {
         let bytes = analysis.main().map_or(0, |flow| flow.bytes);
         let budget = diagnosis.course.budget;
         let spent = |limiter: Limiter| budget.of(limiter).saturating_sub(self.budget.of(limiter));
-        let work = Limiter::ALL.into_iter().filter(|&one| one != Limiter::Idle && spent(one) > 0);
+        let work =
+            Limiter::ALL.into_iter().filter(|&one| one != Limiter::Idle && !spent(one).is_zero());
         let limiter = work.max_by_key(|&one| spent(one));
         let codes: Vec<_> = diagnosis.findings.iter().map(|found| found.code).collect();
         let is_over = analysis.closed || analysis.reset;
@@ -147,7 +148,7 @@ impl LiveState {
             dir: analysis.main_dir(),
             bytes: bytes.saturating_sub(self.bytes),
             limiter,
-            limited: limiter.map_or(0, spent),
+            limited: limiter.map_or(Duration::ZERO, spent),
             before: self.limiter,
             primary: diagnosis.primary,
             news: codes.iter().filter(|code| !self.codes.contains(code)).copied().collect(),

@@ -17,7 +17,7 @@ use foldhash::fast::FixedState;
 use indexmap::IndexMap;
 use packet::Flags;
 use packet::wire::{Endpoints, IcmpError};
-use units::Duration;
+use units::{Duration, Instant};
 
 use super::CapturedConnection;
 use super::connection_key::{CaptureSource, ConnectionKey};
@@ -174,6 +174,7 @@ impl ConnectionTable {
         let notices = &mut live.extra.get_or_insert_default().icmp;
         if notices.len() < MAX_ICMP {
             let &IcmpError { reporter, problem, .. } = error;
+            let at = (Instant::from_nanos(at.0), at.1);
             notices.push(IcmpNotice { at, reporter, problem, dir });
         }
         let summary = self.summary(point.file as usize);
@@ -269,7 +270,7 @@ impl ConnectionTable {
     /// `from`, in ns since the first packet.
     pub(super) fn each_active(&self, from: u64, each: &mut dyn FnMut(usize, &Analysis)) {
         for (index, live) in self.live.iter().enumerate().filter(|(_, live)| !live.is_merged) {
-            if live.record.span().is_some_and(|(_, last)| last >= from) {
+            if live.record.span().is_some_and(|(_, last)| last.as_nanos() >= from) {
                 each(index, &live.record.analysis());
             }
         }
@@ -337,7 +338,8 @@ impl ConnectionTable {
         let before = self.live[index as usize].before;
         let Some(previous) = self.live.get(before as usize) else { return };
         if let Some((_, end)) = previous.record.span().filter(|_| previous.record.has_been_open()) {
-            self.live[index as usize].record.set_previous(at.saturating_sub(end));
+            let gap = Instant::from_nanos(at).since(end);
+            self.live[index as usize].record.set_previous(gap);
         }
     }
 
@@ -370,7 +372,9 @@ impl ConnectionTable {
                 file,
                 interface: live.point.interface as usize,
                 names: extra.names.map(Box::new),
-                record: live.record.finish(files.get(file).map_or(0, |file| file.ends)),
+                record: live
+                    .record
+                    .finish(Instant::from_nanos(files.get(file).map_or(0, |file| file.ends))),
             }
         };
         let mut streams: Vec<CapturedConnection> = self.live.into_iter().map(finish).collect();

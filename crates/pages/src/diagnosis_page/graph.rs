@@ -6,7 +6,7 @@ use diagnose::rules::Finding;
 use diagnose::{Analysis, FlowAnalysis};
 use packet::{Dir, Flags};
 use report::plots::{PlotAxis, PlotPanel, PlotSeries, Plots, SeriesMark, SeriesRole};
-use units::{Offset, SeqNum};
+use units::{Instant, Offset, SeqNum};
 
 use crate::run_page::{of_curve, of_spans};
 
@@ -171,13 +171,13 @@ pub(super) fn of(
         (ThinnedSeries::new(POINTS / 10), ThinnedSeries::new(POINTS / 10));
     let mut rtt = ThinnedSeries::new(POINTS / 10);
     for turn in &flow.turns {
-        let x = axis(turn.at);
+        let x = time_axis(turn.at);
         flight.push(x, axis(turn.flight));
         if drawn.shift.is_some() && turn.window > 0 {
             window.push(x, axis(turn.window));
         }
-        if turn.rtt > 0 {
-            rtt.push(x, axis(turn.rtt));
+        if !turn.rtt.is_zero() {
+            rtt.push(x, axis(turn.rtt.as_nanos()));
         }
     }
     let mut windows = vec![
@@ -186,8 +186,9 @@ pub(super) fn of(
     ];
     windows.retain(|series| !series.x.is_empty());
     let rates = flow.rounds.iter().map(|round| {
-        let bits = u128::from(round.delivered) * 8_000_000_000 / u128::from(round.length().max(1));
-        (axis(round.start), i64::try_from(bits).unwrap_or(i64::MAX))
+        let bits = u128::from(round.delivered) * 8_000_000_000
+            / u128::from(round.length().as_nanos().max(1));
+        (time_axis(round.start), i64::try_from(bits).unwrap_or(i64::MAX))
     });
     let speeds = PlotSeries::new("delivered per round", SeriesRole::Rate, SeriesMark::Step)
         .with_points(rates);
@@ -216,9 +217,14 @@ fn pins(findings: &[Finding]) -> PlotSeries {
     at.sort_by_key(|(from, _)| *from);
     let mut series = PlotSeries::new("findings", SeriesRole::Event, SeriesMark::Moments);
     for (from, found) in at {
-        series.push(axis(from), 0, &format!("{}: {}", found.code, found.title));
+        series.push(time_axis(from), 0, &format!("{}: {}", found.code, found.title));
     }
     series
+}
+
+/// A time as an axis coordinate.
+pub(super) fn time_axis(at: Instant) -> i64 {
+    axis(at.as_nanos())
 }
 
 /// A value as an axis coordinate.

@@ -1,10 +1,13 @@
 //! Tables of connections, time budgets, findings and rounds.
 
-use diagnose::rules::{Finding, Severity, percent, rate, rule, size, time};
+use diagnose::rules::{Finding, Severity, rate, rule, size, time, time_percent};
 use diagnose::{ExchangeBudget, ExchangeShare, FlowAnalysis, Limiter, TimeBudget};
 use report::table::{ReportTable, TableCell, TableColumn, Tone};
 
 use ingest::diagnosis::{FileReport, kernel_limit};
+use units::Duration;
+
+use super::graph::time_axis;
 
 /// Most rows of a table of connections or rounds.
 const ROWS: usize = 500;
@@ -18,9 +21,9 @@ pub(super) fn connections(report: &FileReport) -> ReportTable {
             TableCell::from(analysis.stream.to_string()).rank(u64::from(analysis.stream)),
             judged.transfer(&analysis).into(),
             TableCell::from(size(judged.bytes)).rank(judged.bytes),
-            TableCell::from(time(judged.duration)).rank(judged.duration),
+            TableCell::from(time(judged.duration)).rank(judged.duration.as_nanos()),
             TableCell::from(rate(analysis.goodput())).rank(judged.goodput_bps),
-            TableCell::from(time(judged.cost)).rank(judged.cost),
+            TableCell::from(time(judged.cost)).rank(judged.cost.as_nanos()),
             match (limit, kernel_limit(&analysis)) {
                 (Some(rule), _) => format!("{} {}", rule.code, rule.name),
                 (None, Some(limit)) => format!("kernel: {}", limit.name()),
@@ -55,10 +58,10 @@ pub(super) fn connections(report: &FileReport) -> ReportTable {
 /// The time budget.
 pub(super) fn budget(budget: &TimeBudget) -> ReportTable {
     let whole = budget.whole();
-    let held = Limiter::ALL.into_iter().filter(|limiter| budget.of(*limiter) > 0);
+    let held = Limiter::ALL.into_iter().filter(|limiter| !budget.of(*limiter).is_zero());
     let rows = held.map(|limiter| {
-        let ns = budget.of(limiter);
-        vec![TableCell::from(limiter.name()), time(ns).into(), percent(ns, whole).into()]
+        let part = budget.of(limiter);
+        vec![TableCell::from(limiter.name()), time(part).into(), time_percent(part, whole).into()]
     });
     ReportTable {
         caption: "Where the time went".into(),
@@ -75,10 +78,10 @@ pub(super) fn budget(budget: &TimeBudget) -> ReportTable {
 /// What the time of a connection with requests was spent on.
 pub(super) fn exchange(budget: &ExchangeBudget) -> ReportTable {
     let whole = budget.whole();
-    let spent = ExchangeShare::ALL.into_iter().filter(|share| budget.of(*share) > 0);
+    let spent = ExchangeShare::ALL.into_iter().filter(|share| !budget.of(*share).is_zero());
     let rows = spent.map(|share| {
-        let ns = budget.of(share);
-        vec![TableCell::from(share.name()), time(ns).into(), percent(ns, whole).into()]
+        let part = budget.of(share);
+        vec![TableCell::from(share.name()), time(part).into(), time_percent(part, whole).into()]
     });
     ReportTable {
         caption: "Network, client or server".into(),
@@ -93,7 +96,12 @@ pub(super) fn exchange(budget: &ExchangeBudget) -> ReportTable {
 }
 
 /// The findings, costliest first; each links to its time in the graph.
-pub(super) fn findings(findings: &[Finding], stream: u32, active: u64, plots: &str) -> ReportTable {
+pub(super) fn findings(
+    findings: &[Finding],
+    stream: u32,
+    active: Duration,
+    plots: &str,
+) -> ReportTable {
     let rows = findings.iter().map(|found| {
         let tone = match found.severity {
             Severity::Note => Tone::Quiet,
@@ -102,19 +110,18 @@ pub(super) fn findings(findings: &[Finding], stream: u32, active: u64, plots: &s
         };
         let (from, to) = found.interval;
         let code = TableCell::from(found.code).tone(tone);
-        let axis = |ns: u64| i64::try_from(ns).unwrap_or(i64::MAX);
         let cost = match found.cost {
-            0 => "–".to_owned(),
+            Duration::ZERO => "–".to_owned(),
             // Waits longer than a timeout are no time at work.
             cost if cost > active => time(cost),
-            cost => format!("{} ({})", time(cost), percent(cost, active)),
+            cost => format!("{} ({})", time(cost), time_percent(cost, active)),
         };
         vec![
-            if plots.is_empty() { code } else { code.leads_to(axis(from), axis(to)) },
+            if plots.is_empty() { code } else { code.leads_to(time_axis(from), time_axis(to)) },
             TableCell::from(found.severity.name()).tone(tone),
             found.title.clone().into(),
             cost.into(),
-            format!("{:.3} to {:.3}", from as f64 / 1e9, to as f64 / 1e9).into(),
+            format!("{:.3} to {:.3}", from.as_secs_f64(), to.as_secs_f64()).into(),
             format!("{}..{}", found.frames.0, found.frames.1).into(),
             found.confidence.name().into(),
             found.filter(stream).into(),
@@ -144,20 +151,20 @@ pub(super) fn findings(findings: &[Finding], stream: u32, active: u64, plots: &s
 
 /// The round trips.
 pub(super) fn rounds(flow: &FlowAnalysis, plots: &str) -> ReportTable {
-    let millis = |ns: u64| format!("{}.{:03}", ns / 1_000_000, ns / 1_000 % 1_000);
+    let millis = |time: Duration| format!("{}.{:03}", time.as_millis(), time.as_micros() % 1_000);
     let rows = flow.rounds.iter().take(ROWS).enumerate().map(|(number, round)| {
         let (from, to) = (round.start, round.start + round.length());
-        let axis = |ns: u64| i64::try_from(ns).unwrap_or(i64::MAX);
+        let micros = from.as_nanos() / 1_000;
         let tenths = (round.flight * 20 + flow.mss.max(1)) / (2 * flow.mss.max(1));
         let rtt = match round.min_rtt {
-            u64::MAX => "–".to_owned(),
+            Duration::MAX => "–".to_owned(),
             least if least == round.max_rtt => millis(least),
             least => format!("{} to {}", millis(least), millis(round.max_rtt)),
         };
         let tone = if round.retransmission > 0 { Tone::Bad } else { Tone::Quiet };
         vec![
-            TableCell::from((number + 1).to_string()).leads_to(axis(from), axis(to)),
-            format!("{}.{:06}", from / 1_000_000_000, from / 1_000 % 1_000_000).into(),
+            TableCell::from((number + 1).to_string()).leads_to(time_axis(from), time_axis(to)),
+            format!("{}.{:06}", micros / 1_000_000, micros % 1_000_000).into(),
             millis(round.length()).into(),
             round.flight.to_string().into(),
             format!("{}.{}", tenths / 10, tenths % 10).into(),

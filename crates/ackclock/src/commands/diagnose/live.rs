@@ -125,7 +125,12 @@ fn connection(one: &LiveConnection, length: u64, out: &mut String) {
         let _ = write!(out, ", {}", rate(bytes));
     }
     if let Some(limiter) = one.limiter {
-        let _ = write!(out, "; {} {}", limiter.name(), time(one.limited.min(length)));
+        let _ = write!(
+            out,
+            "; {} {}",
+            limiter.name(),
+            time(one.limited.min(Duration::from_nanos(length)))
+        );
         if let Some(before) = one.before.filter(|before| *before != limiter) {
             let _ = write!(out, " (before: {})", before.name());
         }
@@ -180,7 +185,7 @@ impl ConnectionJson {
             bytes: one.bytes,
             rate_bps: rate_in(one, length).map(|bytes| bytes * 8.0),
             limit: one.limiter.map(Limiter::key),
-            limited_s: seconds(one.limited),
+            limited_s: one.limited.as_secs_f64(),
             limit_before: one.before.map(Limiter::key),
             primary: one.primary,
             new_findings: one.news.clone(),

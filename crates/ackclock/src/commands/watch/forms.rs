@@ -2,7 +2,7 @@
 
 use core::fmt::Write;
 
-use diagnose::rules::{many, percent, rate, size, time};
+use diagnose::rules::{many, rate, size, time, time_percent};
 use diagnose::socket::SocketLimit;
 use ingest::diagnosis::SocketVerdictJson;
 use report::openmetrics::{GaugeFamily, exposition};
@@ -78,13 +78,13 @@ fn table(all: &[WatchedSocket], limit: usize, out: &mut String) {
     let mut rows = vec![COLUMNS.map(str::to_owned)];
     for one in all.iter().take(limit) {
         let verdict = &one.verdict;
-        let share = |ns: u64| match (one.receives, verdict.time) {
-            (true, _) | (_, 0) => "-".to_owned(),
-            (_, whole) => percent(ns, whole),
+        let share = |part| match (one.receives, verdict.time) {
+            (true, _) | (_, Duration::ZERO) => "-".to_owned(),
+            (_, whole) => time_percent(part, whole),
         };
         let rtt = one.socket.sample.srtt.map_or("-".to_owned(), |srtt| match verdict.queue {
-            Some(queue) if queue > 0 => {
-                format!("{} (+{})", time(srtt - queue.min(srtt)), time(queue))
+            Some(queue) if !queue.is_zero() => {
+                format!("{} (+{})", time(srtt.saturating_sub(queue)), time(queue))
             }
             _ => time(srtt),
         });
@@ -158,7 +158,6 @@ struct SocketJson {
 
 impl SocketJson {
     fn of(one: &WatchedSocket) -> Self {
-        let seconds = |ns: u64| ns as f64 / 1e9;
         let WatchedSocket { socket, verdict, receives } = one;
         let sample = &socket.sample;
         Self {
@@ -169,8 +168,8 @@ impl SocketJson {
             direction: if *receives { "receives" } else { "sends" },
             verdict: verdict.into(),
             rate_bps: verdict.rate().map(|bytes| bytes * 8.0),
-            rtt_s: sample.srtt.map(seconds),
-            min_rtt_s: sample.min_rtt.map(seconds),
+            rtt_s: sample.srtt.map(Duration::as_secs_f64),
+            min_rtt_s: sample.min_rtt.map(Duration::as_secs_f64),
             cwnd_packets: sample.cwnd,
             peer_window_bytes: sample.peer_window,
             unsent_bytes: sample.unsent,
@@ -251,14 +250,15 @@ pub(super) fn openmetrics(interval: &WatchedInterval) -> String {
             ("send_buffer", verdict.sndbuf),
             ("network", verdict.network),
         ];
-        for (name, ns) in shares.into_iter().filter(|_| !one.receives && verdict.time > 0) {
-            limited.add(&with("limit", name), ns as f64 / verdict.time as f64);
+        let whole = verdict.time.as_nanos();
+        for (name, part) in shares.into_iter().filter(|_| !one.receives && whole > 0) {
+            limited.add(&with("limit", name), part.as_nanos() as f64 / whole as f64);
         }
         if let Some(srtt) = one.socket.sample.srtt {
-            round_trip.add(&labels(), srtt as f64 / 1e9);
+            round_trip.add(&labels(), srtt.as_secs_f64());
         }
-        if let Some(ns) = verdict.queue {
-            queue.add(&labels(), ns as f64 / 1e9);
+        if let Some(delay) = verdict.queue {
+            queue.add(&labels(), delay.as_secs_f64());
         }
         lost.add(&labels(), verdict.retransmitted as f64);
     }

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 
 use scenario::units_text;
-use units::Duration;
+use units::{Duration, Instant};
 use wire_io::clock::RealClock;
 use wire_io::socket_table::{SocketSnapshot, SocketTable};
 
@@ -34,9 +34,9 @@ pub(super) fn run(args: &WatchArgs) -> Result<ExitCode, Failure> {
     let clock = RealClock::start();
     let filter = SocketFilter { hosts: args.host.clone(), ports: args.port.clone() };
     let mut tracker = SocketTracker::new(filter);
-    let read = |at: u64| table.read(at).map_err(|error| refused(&error));
+    let read = |at: Instant| table.read(at).map_err(|error| refused(&error));
     let begin = clock.now();
-    tracker.poll(begin.as_nanos(), read(begin.as_nanos())?);
+    tracker.poll(begin, read(begin)?);
     let mut number = 0;
     while !stop.load(Ordering::SeqCst) && args.count.is_none_or(|count| number < count) {
         number += 1;
@@ -45,8 +45,8 @@ pub(super) fn run(args: &WatchArgs) -> Result<ExitCode, Failure> {
             clock.wait(Some(until), &[]);
         }
         let at = clock.now();
-        let snapshot: SocketSnapshot = read(at.as_nanos())?;
-        let interval = tracker.poll(at.as_nanos(), snapshot);
+        let snapshot: SocketSnapshot = read(at)?;
+        let interval = tracker.poll(at, snapshot);
         let elapsed = at.since(begin);
         let text = if args.json {
             forms::json_line(&interval, elapsed)

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 
 use diagnose::socket::{SocketLimit, SocketSample, SocketVerdict};
+use units::Instant;
 use wire_io::socket_table::{KernelSocket, SocketCookie, SocketSnapshot};
 
 /// Which sockets are followed.
@@ -91,7 +92,7 @@ pub(super) struct WatchedInterval {
 pub(super) struct SocketTracker {
     filter: SocketFilter,
     known: BTreeMap<SocketCookie, TrackedSocket>,
-    polled: Option<u64>,
+    polled: Option<Instant>,
 }
 
 #[derive(Debug)]
@@ -105,8 +106,8 @@ impl SocketTracker {
         Self { filter, ..Self::default() }
     }
 
-    /// Takes a poll at `at`, in ns, and returns what happened since the one before.
-    pub(super) fn poll(&mut self, at: u64, snapshot: SocketSnapshot) -> WatchedInterval {
+    /// Takes a poll at `at` and returns what happened since the one before.
+    pub(super) fn poll(&mut self, at: Instant, snapshot: SocketSnapshot) -> WatchedInterval {
         let mut interval = WatchedInterval::default();
         let mut before = core::mem::take(&mut self.known);
         for (cookie, socket) in snapshot.sockets {
@@ -170,18 +171,20 @@ impl WatchedSocket {
 
 #[cfg(test)]
 mod tests {
+    use units::Duration;
+
     use super::*;
 
-    fn socket(port: u16, at: u64, acked: u64) -> KernelSocket {
+    fn socket(port: u16, ns: u64, acked: u64) -> KernelSocket {
         KernelSocket {
             local: ([10, 0, 0, 1], port).into(),
             remote: ([10, 0, 0, 2], 80).into(),
             state: "ESTAB",
             cc: "reno".to_owned(),
             sample: SocketSample {
-                at: Some(at),
+                at: Some(Instant::from_nanos(ns)),
                 acked: Some(acked),
-                busy: Some(at),
+                busy: Some(Duration::from_nanos(ns)),
                 ..SocketSample::default()
             },
         }
@@ -195,12 +198,13 @@ mod tests {
     #[test]
     fn sockets_come_and_go() {
         let mut tracker = SocketTracker::default();
-        let first = tracker.poll(0, snapshot(&[(1, socket(1, 0, 0)), (2, socket(2, 0, 0))]));
+        let first =
+            tracker.poll(Instant::ZERO, snapshot(&[(1, socket(1, 0, 0)), (2, socket(2, 0, 0))]));
         assert!(first.active.is_empty() && first.gone.is_empty());
         let second = socket(2, 1_000, 500);
         // The port is used again by another socket.
         let reused = socket(1, 1_000, 900);
-        let next = tracker.poll(1_000, snapshot(&[(3, reused), (2, second)]));
+        let next = tracker.poll(Instant::from_nanos(1_000), snapshot(&[(3, reused), (2, second)]));
         assert_eq!(next.gone.len(), 1);
         assert_eq!(next.gone[0].ending, SocketEnding::Vanished);
         let bytes: Vec<_> = next.active.iter().map(|one| one.verdict.bytes).collect();
@@ -208,7 +212,7 @@ mod tests {
         assert_eq!(tracker.summary().len(), 2);
         let mut last = snapshot(&[]);
         last.time_wait.insert((([10, 0, 0, 1], 1).into(), ([10, 0, 0, 2], 80).into()));
-        let last = tracker.poll(2_000, last);
+        let last = tracker.poll(Instant::from_nanos(2_000), last);
         let endings: Vec<_> = last.gone.iter().map(|one| one.ending).collect();
         assert_eq!(endings, [SocketEnding::Vanished, SocketEnding::ClosedHere]);
     }
@@ -220,7 +224,7 @@ mod tests {
         {
             let hosts = hosts.iter().map(|host| host.parse().unwrap()).collect();
             let mut tracker = SocketTracker::new(SocketFilter { hosts, ports });
-            tracker.poll(0, snapshot(&[(1, socket(1, 0, 0)), (2, socket(2, 0, 0))]));
+            tracker.poll(Instant::ZERO, snapshot(&[(1, socket(1, 0, 0)), (2, socket(2, 0, 0))]));
             assert_eq!(tracker.known.len(), count);
         }
     }

@@ -4,12 +4,12 @@
 //! lower the confidence.
 
 use packet::Dir;
+use units::Duration;
 
 use super::CapturedQuicAnalysis;
+use crate::quic::clock::{interval, seconds, time};
 use crate::quic::rules::{cc836, cc837, quic_rule};
-use crate::rules::{
-    Confidence, Finding, Severity, count, many, number, percent, seconds, size, time,
-};
+use crate::rules::{Confidence, Finding, Severity, count, many, number, percent, size};
 
 /// Repeated Initials within less are those of a ClientHello of several datagrams, in ns.
 const REPEATED: u64 = 100_000_000;
@@ -47,8 +47,8 @@ fn finding(
         severity,
         confidence: Confidence::High,
         title,
-        cost,
-        interval: analysis.interval,
+        cost: Duration::from_nanos(cost),
+        interval: interval(analysis.interval),
         frames: analysis.frames,
         evidence: Vec::new(),
         cause: String::new(),
@@ -119,7 +119,7 @@ fn handshake(analysis: &CapturedQuicAnalysis) -> Option<Finding> {
     };
     let title = format!("the server accepted the client's Initial after {}{detail}", time(cost));
     let mut found = finding(analysis, "CC801", cost, title)?
-        .at((first, accepted), known.frames)
+        .at(interval((first, accepted)), known.frames)
         .with([
             number("until_accepted_s", seconds(cost), "accepted", time(cost)),
             count("retries", retries, "", String::new()),
@@ -144,7 +144,7 @@ fn amplification(analysis: &CapturedQuicAnalysis) -> Option<Finding> {
     );
     let limit = format!("{}; the limit is {}", size(flight.sent), size(3 * flight.received));
     let mut found = finding(analysis, "CC802", round_trip, title)?
-        .at(analysis.interval, analysis.handshake.frames)
+        .at(interval(analysis.interval), analysis.handshake.frames)
         .with([
             number("round_trip_s", seconds(round_trip), "waited", time(round_trip)),
             count("received_bytes", flight.received, "received", size(flight.received)),
@@ -220,7 +220,7 @@ fn bursts(analysis: &CapturedQuicAnalysis) -> Option<Finding> {
     }
     let (title, evidence) = cc836::facts(bursts, "datagram");
     let mut found = finding(analysis, "CC836", 0, title)?
-        .at(bursts.interval, bursts.events)
+        .at(interval(bursts.interval), bursts.events)
         .with(evidence)
         .because("the sender does not pace, or its pacer wakes up rarely")
         .unseen("whether a host or a device before the capture point held the datagrams together");
@@ -234,7 +234,7 @@ fn drop(analysis: &CapturedQuicAnalysis) -> Option<Finding> {
     let (title, evidence) = cc837::facts(&drop);
     let begin = analysis.interval.0;
     let mut found = finding(analysis, "CC837", 0, title)?
-        .at((begin + drop.at, begin + drop.end), analysis.frames)
+        .at(interval((begin + drop.at, begin + drop.end)), analysis.frames)
         .with(evidence)
         .because("the path, the sender's window, flow control or the application changed")
         .unseen("which of these it was: windows, losses and flow control are encrypted");

@@ -1,8 +1,11 @@
 //! Helpers of the rules.
 
+use units::Duration;
+
 use super::QuicRule;
 use crate::quic::analysis::{QuicAnalysis, QuicEpisode};
 use crate::quic::budget::QuicSpan;
+use crate::quic::clock::interval;
 use crate::rules::{Confidence, EvidenceItem, Finding, Severity, number, rate};
 
 /// A finding about the whole connection, with the severity of its cost.
@@ -17,8 +20,8 @@ pub(super) fn finding(
         severity: severity(analysis, cost),
         confidence: Confidence::High,
         title,
-        cost,
-        interval: (analysis.first, analysis.last),
+        cost: Duration::from_nanos(cost),
+        interval: interval((analysis.first, analysis.last)),
         frames: analysis.range,
         evidence: Vec::new(),
         cause: String::new(),

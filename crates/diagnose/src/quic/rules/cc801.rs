@@ -9,7 +9,8 @@
 use super::QuicRule;
 use super::case::{finding, is_significant};
 use crate::quic::QuicAnalysis;
-use crate::rules::{Confidence, Finding, count, many, number, seconds, time};
+use crate::quic::clock::{interval, seconds, time};
+use crate::rules::{Confidence, Finding, count, many, number};
 
 pub(super) const RULE: QuicRule = QuicRule {
     code: "CC801",
@@ -93,7 +94,7 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
     let last = handshake.events.1.max(handshake.events.0);
     let last = if unfinished { analysis.range.1 } else { last };
     let mut found = finding(analysis, &RULE, cost, title)
-        .at((began, end), (handshake.events.0, last))
+        .at(interval((began, end)), (handshake.events.0, last))
         .with([
             number("handshake_s", seconds(lasted), "handshake", time(lasted)),
             count("retries", handshake.retries, "", String::new()),

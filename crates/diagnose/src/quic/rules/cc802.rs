@@ -8,7 +8,8 @@
 use super::QuicRule;
 use super::case::finding;
 use crate::quic::QuicAnalysis;
-use crate::rules::{Confidence, Finding, count, number, seconds, size, time};
+use crate::quic::clock::{interval, seconds, time};
+use crate::rules::{Confidence, Finding, count, number, size};
 
 pub(super) const RULE: QuicRule = QuicRule {
     code: "CC802",
@@ -45,7 +46,7 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
     }
     let title = format!("the server waited {} at the anti-amplification limit", time(wait.ns));
     let mut found = finding(analysis, &RULE, wait.ns, title)
-        .at(wait.interval, wait.events)
+        .at(interval(wait.interval), wait.events)
         .with([
             number("limited_s", seconds(wait.ns), "waited", time(wait.ns)),
             count("received_bytes", received, "received", size(received)),

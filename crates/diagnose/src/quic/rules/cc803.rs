@@ -7,7 +7,8 @@
 use super::QuicRule;
 use super::case::finding;
 use crate::quic::QuicAnalysis;
-use crate::rules::{Finding, Severity, count, many, time};
+use crate::quic::clock::time;
+use crate::rules::{Finding, Severity, count, many};
 
 pub(super) const RULE: QuicRule = QuicRule {
     code: "CC803",

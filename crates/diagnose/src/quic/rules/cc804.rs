@@ -8,7 +8,8 @@
 use super::QuicRule;
 use super::case::finding;
 use crate::quic::QuicAnalysis;
-use crate::rules::{Finding, Severity, number, seconds, time};
+use crate::quic::clock::{interval, seconds, time};
+use crate::rules::{Finding, Severity, number};
 
 pub(super) const RULE: QuicRule = QuicRule {
     code: "CC804",
@@ -49,7 +50,7 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
         format!("{by} with the error {}", close.code)
     };
     let mut found = finding(analysis, &RULE, 0, title)
-        .at((close.at, close.at), (close.event, close.event))
+        .at(interval((close.at, close.at)), (close.event, close.event))
         .with([number("at_s", seconds(close.at), "closed at", time(close.at))]);
     found.cause = match (close.reason.is_empty(), close.idle_timeout) {
         (false, _) => format!("the reason in the log: {}", close.reason),

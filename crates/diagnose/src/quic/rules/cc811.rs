@@ -10,9 +10,8 @@
 use super::QuicRule;
 use super::case::{bound, episodes, finding, is_spurious, path_rate};
 use crate::quic::QuicAnalysis;
-use crate::rules::{
-    Confidence, Finding, Severity, count, many, number, percent, seconds, size, time,
-};
+use crate::quic::clock::{interval, seconds, time};
+use crate::rules::{Confidence, Finding, Severity, count, many, number, percent, size};
 
 pub(super) const RULE: QuicRule = QuicRule {
     code: "CC811",
@@ -63,7 +62,7 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
     );
     let [min, _, max] = analysis.round_trips.unwrap_or_default();
     let mut found = finding(analysis, &RULE, sum.cost, title)
-        .at(sum.interval, sum.events)
+        .at(interval(sum.interval), sum.events)
         .with([
             count("lost_packets", real, "lost", format!("{} of {} sent", real, analysis.sent)),
             number(
@@ -113,7 +112,7 @@ fn received(analysis: &QuicAnalysis) -> Option<Finding> {
     let title = format!("{} of {all} packet numbers never arrived ({share})", arrivals.missing);
     let (from, to) = arrivals.interval?;
     let mut found = finding(analysis, &RULE, 0, title)
-        .at((from, to), arrivals.events)
+        .at(interval((from, to)), arrivals.events)
         .with([
             count("missing_packets", arrivals.missing, "missing", format!("{} numbers", arrivals.missing)),
             count(

@@ -10,8 +10,9 @@
 use super::QuicRule;
 use super::case::{bound, episodes, finding, is_spurious, path_rate, severity};
 use crate::quic::QuicAnalysis;
+use crate::quic::clock::{interval, seconds, time};
 use crate::quic::record::QuicLossTrigger;
-use crate::rules::{Finding, Severity, count, many, number, percent, seconds, time};
+use crate::rules::{Finding, Severity, count, many, number, percent};
 
 pub(super) const RULE: QuicRule = QuicRule {
     code: "CC812",
@@ -51,7 +52,7 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
     let title =
         format!("{arrived} of {lost} packets declared lost arrived ({})", percent(arrived, lost));
     let mut found = finding(analysis, &RULE, sum.cost, title)
-        .at(reordering.interval, reordering.events)
+        .at(interval(reordering.interval), reordering.events)
         .with([
             count(
                 "spurious_packets",

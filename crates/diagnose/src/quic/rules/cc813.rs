@@ -7,8 +7,9 @@
 
 use super::QuicRule;
 use super::case::finding;
+use crate::quic::clock::{interval, seconds, time};
 use crate::quic::{QuicAnalysis, QuicLimiter};
-use crate::rules::{Finding, count, many, number, seconds, time};
+use crate::rules::{Finding, count, many, number};
 
 pub(super) const RULE: QuicRule = QuicRule {
     code: "CC813",
@@ -52,14 +53,14 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
             time(waited.ns)
         ),
     };
-    let (interval, events) = if waited.times > 0 {
+    let (period, events) = if waited.times > 0 {
         (waited.interval, waited.events)
     } else {
         ((analysis.first, analysis.last), analysis.range)
     };
     Some(
         finding(analysis, &RULE, cost, title)
-            .at(interval, events)
+            .at(interval(period), events)
             .with([
                 count("timeouts", after, "timeouts", many(after, "probe timeout")),
                 count("longest_chain", chain, "in a row", format!("{chain}")),

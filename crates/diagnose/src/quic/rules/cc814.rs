@@ -9,7 +9,8 @@
 use super::QuicRule;
 use super::case::{bound, episodes, finding, path_rate};
 use crate::quic::QuicAnalysis;
-use crate::rules::{Finding, count, many, number, seconds, size, time};
+use crate::quic::clock::{interval, seconds, time};
+use crate::rules::{Finding, count, many, number, size};
 
 pub(super) const RULE: QuicRule = QuicRule {
     code: "CC814",
@@ -39,7 +40,7 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
     );
     Some(
         finding(analysis, &RULE, sum.cost, title)
-            .at(sum.interval, sum.events)
+            .at(interval(sum.interval), sum.events)
             .with([
                 count("persistent_congestions", sum.count, "collapses", many(sum.count, "time")),
                 count("lost_packets", sum.lost, "lost", many(sum.lost, "packet")),

@@ -7,8 +7,9 @@
 
 use super::QuicRule;
 use super::case::{bound, finding, is_significant, path_rate};
+use crate::quic::clock::{interval, seconds, time};
 use crate::quic::{QuicAnalysis, QuicLimiter};
-use crate::rules::{Confidence, Finding, count, many, number, percent, rate, seconds, size, time};
+use crate::rules::{Confidence, Finding, count, many, number, percent, rate, size};
 
 pub(super) const RULE: QuicRule = QuicRule {
     code: "CC821",
@@ -48,7 +49,7 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
     let title = format!("the receiver's limit for the connection is reached {share} of the time");
     let rtt = analysis.round_trips.map(|[min, ..]| min).filter(|&rtt| rtt > 0);
     let mut found = finding(analysis, &RULE, cost, title)
-        .at(span.interval, span.events)
+        .at(interval(span.interval), span.events)
         .with([
             number(
                 "blocked_s",

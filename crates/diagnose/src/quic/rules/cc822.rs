@@ -8,8 +8,9 @@
 
 use super::QuicRule;
 use super::case::{bound, finding, is_significant, path_rate};
+use crate::quic::clock::{interval, seconds, time};
 use crate::quic::{QuicAnalysis, QuicLimiter};
-use crate::rules::{Confidence, Finding, count, many, number, percent, rate, seconds, time};
+use crate::rules::{Confidence, Finding, count, many, number, percent, rate};
 
 pub(super) const RULE: QuicRule = QuicRule {
     code: "CC822",
@@ -57,7 +58,7 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
     };
     let rtt = analysis.round_trips.map(|[min, ..]| min).filter(|&rtt| rtt > 0);
     let mut found = finding(analysis, &RULE, cost, title)
-        .at(span.interval, span.events)
+        .at(interval(span.interval), span.events)
         .with([
             number(
                 "blocked_s",

@@ -7,8 +7,9 @@
 
 use super::QuicRule;
 use super::case::{finding, is_significant};
+use crate::quic::clock::{interval, seconds, time};
 use crate::quic::{QuicAnalysis, QuicLimiter};
-use crate::rules::{Finding, count, many, number, percent, seconds, time};
+use crate::rules::{Finding, count, many, number, percent};
 
 pub(super) const RULE: QuicRule = QuicRule {
     code: "CC823",
@@ -41,7 +42,7 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
     let title = format!("no further stream may be opened {share} of the time");
     Some(
         finding(analysis, &RULE, span.ns, title)
-            .at(span.interval, span.events)
+            .at(interval(span.interval), span.events)
             .with([
                 number("blocked_s", seconds(span.ns), "blocked", time(span.ns)),
                 count(

@@ -7,10 +7,9 @@
 
 use super::QuicRule;
 use super::case::{finding, is_significant};
+use crate::quic::clock::{interval, seconds, time};
 use crate::quic::{QuicAnalysis, QuicLimiter};
-use crate::rules::{
-    Confidence, Finding, Severity, count, many, number, percent, rate, seconds, size, time,
-};
+use crate::rules::{Confidence, Finding, Severity, count, many, number, percent, rate, size};
 
 pub(super) const RULE: QuicRule = QuicRule {
     code: "CC831",
@@ -49,7 +48,7 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
     let pacing = &analysis.pacing;
     let used = if pacing.used_ns == 0 { 0.0 } else { pacing.used / pacing.used_ns as f64 };
     let mut found = finding(analysis, &RULE, span.ns, title)
-        .at(span.interval, span.events)
+        .at(interval(span.interval), span.events)
         .with([
             number("waited_s", seconds(span.ns), "waited", time(span.ns)),
             number(

@@ -8,9 +8,10 @@
 
 use super::QuicRule;
 use super::case::finding;
+use crate::quic::clock::{interval, seconds, time};
 use crate::quic::sender::ENOUGH_PACING;
 use crate::quic::{QuicAnalysis, QuicLimiter};
-use crate::rules::{Finding, number, percent, rate, seconds, time};
+use crate::rules::{Finding, number, percent, rate};
 
 pub(super) const RULE: QuicRule = QuicRule {
     code: "CC832",
@@ -49,7 +50,7 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
     let title = format!("the pacer allows {:.0} % of a window per round trip", ratio * 100.0);
     Some(
         finding(analysis, &RULE, cost, title)
-            .at(span.interval, span.events)
+            .at(interval(span.interval), span.events)
             .with([
                 number(
                     "windows_per_rtt",

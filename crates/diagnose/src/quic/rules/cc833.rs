@@ -9,7 +9,8 @@
 use super::QuicRule;
 use super::case::{finding, is_significant};
 use crate::quic::QuicAnalysis;
-use crate::rules::{Confidence, Finding, Severity, count, number, seconds, size, time};
+use crate::quic::clock::{interval, seconds, time};
+use crate::rules::{Confidence, Finding, Severity, count, number, size};
 
 pub(super) const RULE: QuicRule = QuicRule {
     code: "CC833",
@@ -43,7 +44,7 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
         (plateau.interval.1 - plateau.interval.0) / rtt
     );
     let mut found = finding(analysis, &RULE, plateau.ns, title)
-        .at(plateau.interval, plateau.events)
+        .at(interval(plateau.interval), plateau.events)
         .with([
             count(
                 "window_bytes",

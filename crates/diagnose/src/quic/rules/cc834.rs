@@ -6,8 +6,9 @@
 
 use super::QuicRule;
 use super::case::{bound, finding, is_significant, path_rate};
+use crate::quic::clock::{interval, seconds, time};
 use crate::quic::{QuicAnalysis, QuicLimiter};
-use crate::rules::{Confidence, Finding, Severity, count, number, seconds, size, time};
+use crate::rules::{Confidence, Finding, Severity, count, number, size};
 
 pub(super) const RULE: QuicRule = QuicRule {
     code: "CC834",
@@ -45,7 +46,7 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
         size(first)
     );
     let mut found = finding(analysis, &RULE, cost, title)
-        .at(span.interval, span.events)
+        .at(interval(span.interval), span.events)
         .with([
             number(
                 "ramp_s",

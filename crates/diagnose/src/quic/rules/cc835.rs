@@ -7,8 +7,9 @@
 
 use super::QuicRule;
 use super::case::finding;
+use crate::quic::clock::{interval, seconds, time};
 use crate::quic::{QuicAnalysis, QuicLimiter};
-use crate::rules::{Finding, Severity, number, percent, rate, seconds, time};
+use crate::rules::{Finding, Severity, number, percent, rate};
 use crate::timeline::SHARED_FRACTION;
 
 pub(super) const RULE: QuicRule = QuicRule {
@@ -45,7 +46,7 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
         rate(bottleneck)
     );
     let mut found = finding(analysis, &RULE, 0, title)
-        .at(busy.interval, busy.events)
+        .at(interval(busy.interval), busy.events)
         .with([
             number(
                 "path_rate_bps",

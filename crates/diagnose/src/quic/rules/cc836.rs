@@ -10,6 +10,7 @@ use super::QuicRule;
 use super::case::finding;
 use crate::quic::QuicAnalysis;
 use crate::quic::bursts::QuicBursts;
+use crate::quic::clock::interval;
 use crate::rules::{EvidenceItem, Finding, Severity, count, many, number, percent, size};
 
 pub(super) const RULE: QuicRule = QuicRule {
@@ -73,7 +74,7 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
     }
     let (title, evidence) = facts(bursts, "packet");
     let mut found = finding(analysis, &RULE, 0, title)
-        .at(bursts.interval, bursts.events)
+        .at(interval(bursts.interval), bursts.events)
         .with(evidence)
         .because("the sender does not pace, or its pacer wakes up rarely")
         .unseen("when the packets left the host, if the system or the device paces them (SO_TXTIME, sch_fq)");

@@ -9,8 +9,9 @@
 use super::QuicRule;
 use super::case::finding;
 use crate::quic::QuicAnalysis;
+use crate::quic::clock::{interval, seconds, time};
 use crate::quic::rates::RateDrop;
-use crate::rules::{EvidenceItem, Finding, Severity, number, rate, seconds, time};
+use crate::rules::{EvidenceItem, Finding, Severity, number, rate};
 
 pub(super) const RULE: QuicRule = QuicRule {
     code: "CC837",
@@ -55,9 +56,9 @@ pub(in crate::quic) fn facts(drop: &RateDrop) -> (String, [EvidenceItem; 4]) {
 fn check(analysis: &QuicAnalysis) -> Option<Finding> {
     let drop = analysis.rates.drop(usize::from(!analysis.is_sender()))?;
     let (title, evidence) = facts(&drop);
-    let interval = (analysis.first + drop.at, analysis.first + drop.end);
+    let period = (analysis.first + drop.at, analysis.first + drop.end);
     let mut found = finding(analysis, &RULE, 0, title)
-        .at(interval, analysis.range)
+        .at(interval(period), analysis.range)
         .with(evidence)
         .because("the path, the window, flow control or the application changed");
     found.severity = Severity::Note;

@@ -8,8 +8,9 @@
 
 use super::QuicRule;
 use super::case::{finding, is_significant};
+use crate::quic::clock::{interval, seconds, time};
 use crate::quic::{QuicAnalysis, QuicLimiter};
-use crate::rules::{Finding, Severity, count, many, number, seconds, time};
+use crate::rules::{Finding, Severity, count, many, number};
 
 pub(super) const RULE: QuicRule = QuicRule {
     code: "CC841",
@@ -60,7 +61,10 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
     let per_ack = delays.packets as f64 / delays.count as f64;
     let limit = analysis.max_ack_delay.map_or("not in the log".to_owned(), time);
     let mut found = finding(analysis, &RULE, if long { cost } else { 0 }, title)
-        .at((analysis.first, analysis.last), (analysis.range.0, delays.event.max(analysis.range.0)))
+        .at(
+            interval((analysis.first, analysis.last)),
+            (analysis.range.0, delays.event.max(analysis.range.0)),
+        )
         .with([
             number(
                 "mean_ack_delay_s",

@@ -7,7 +7,8 @@
 use super::QuicRule;
 use super::case::finding;
 use crate::quic::QuicAnalysis;
-use crate::rules::{Finding, number, seconds, time};
+use crate::quic::clock::{interval, seconds, time};
+use crate::rules::{Finding, number};
 
 pub(super) const RULE: QuicRule = QuicRule {
     code: "CC851",
@@ -30,7 +31,7 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
     let (at, event) = analysis.ecn_failed?;
     Some(
         finding(analysis, &RULE, 0, "the path or the peer does not support ECN".into())
-            .at((at, at), (event, event))
+            .at(interval((at, at)), (event, event))
             .with([number("failed_at_s", seconds(at), "failed at", time(at))])
             .because(
                 "the peer's ACKs did not count the marked packets, or marked packets were lost",

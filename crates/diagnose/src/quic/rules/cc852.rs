@@ -9,7 +9,8 @@
 use super::QuicRule;
 use super::case::{episodes, finding};
 use crate::quic::QuicAnalysis;
-use crate::rules::{Finding, Severity, count, number, seconds, time};
+use crate::quic::clock::{interval, seconds, time};
+use crate::rules::{Finding, Severity, count, number};
 
 pub(super) const RULE: QuicRule = QuicRule {
     code: "CC852",
@@ -44,7 +45,7 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
         sizes.lost_larger, sizes.lost_data
     );
     let mut found = finding(analysis, &RULE, cost, title)
-        .at(sizes.interval, sizes.events)
+        .at(interval(sizes.interval), sizes.events)
         .with([
             count(
                 "lost_larger",

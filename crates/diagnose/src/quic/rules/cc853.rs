@@ -8,7 +8,8 @@
 use super::QuicRule;
 use super::case::finding;
 use crate::quic::QuicAnalysis;
-use crate::rules::{Finding, Severity, count, many, number, seconds, size, time};
+use crate::quic::clock::{interval, seconds, time};
+use crate::rules::{Finding, Severity, count, many, number, size};
 
 pub(super) const RULE: QuicRule = QuicRule {
     code: "CC853",
@@ -34,7 +35,7 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
     }
     let title = format!("the path was validated again, first at {}", time(at));
     let mut found = finding(analysis, &RULE, 0, title)
-        .at((at, analysis.last), (event, event))
+        .at(interval((at, analysis.last)), (event, event))
         .with([
             count(
                 "path_challenges",

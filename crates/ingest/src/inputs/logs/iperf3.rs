@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use diagnose::StateSample;
 use diagnose::socket::SocketSample;
 use logs::iperf3::{Iperf3Interval, Iperf3Stream, Iperf3Test};
-use units::{Bytes, Duration};
+use units::{Bytes, Duration, Instant};
 
 use super::super::File;
 use super::{LogEpoch, LogFile};
@@ -30,13 +30,14 @@ pub(super) fn read(input: impl Read, file: &mut File) -> io::Result<LogFile> {
 
 fn stream_samples(test: &Iperf3Test, stream: &Iperf3Stream, file: &mut File, logs: &mut LogFile) {
     let ends = (stream.local, stream.remote);
-    let begin = test.began_s.saturating_mul(1_000_000_000);
+    let begin = Instant::ZERO + Duration::from_secs(1) * test.began_s;
     let first = SocketSample { at: Some(begin), ..SocketSample::default() };
     let mut last = SocketSample { mss: Some(test.mss.unwrap_or(USUAL_MSS)), ..first };
     let is_throttled = test.target_bps.is_some();
     for one in &stream.intervals {
         file.frames += 1;
-        last.at = Some(begin.saturating_add(one.end.as_nanos()));
+        let at = begin + one.end;
+        last.at = Some(at);
         add(&mut last, one, stream.is_sender);
         let sample = StateSample {
             cwnd: one.cwnd.map(Bytes),
@@ -44,10 +45,10 @@ fn stream_samples(test: &Iperf3Test, stream: &Iperf3Stream, file: &mut File, log
             snd_wnd: one.peer_window.map(Bytes),
             ..LogFile::blank()
         };
-        logs.word(ends, last.at, sample);
+        logs.word(ends, Some(at.as_nanos()), sample);
     }
     if let Some((min, mean)) = stream.rtt {
-        (last.min_rtt, last.srtt) = (Some(min.as_nanos()), Some(mean.as_nanos()));
+        (last.min_rtt, last.srtt) = (Some(min), Some(mean));
     }
     // The rate that -b sets is the application's.
     last.app_limited = is_throttled && reaches(test, &last, begin);
@@ -66,16 +67,15 @@ fn add(sample: &mut SocketSample, one: &Iperf3Interval, is_sender: bool) {
     if let Some(count) = one.retransmits {
         sample.retransmitted = Some(sample.retransmitted.unwrap_or(0).saturating_add(count));
     }
-    let nanos = one.rtt.map(Duration::as_nanos);
-    sample.min_rtt = sample.min_rtt.into_iter().chain(nanos).min();
-    sample.srtt = nanos.or(sample.srtt);
+    sample.min_rtt = sample.min_rtt.into_iter().chain(one.rtt).min();
+    sample.srtt = one.rtt.or(sample.srtt);
     sample.cwnd = one.cwnd.map(|bytes| bytes / mss).or(sample.cwnd);
     sample.peer_window = one.peer_window.or(sample.peer_window);
 }
 
 /// Whether a stream has 95 % of the rate that it is limited to.
-fn reaches(test: &Iperf3Test, last: &SocketSample, begin: u64) -> bool {
-    let ns = last.at.unwrap_or(begin).saturating_sub(begin);
+fn reaches(test: &Iperf3Test, last: &SocketSample, begin: Instant) -> bool {
+    let ns = last.at.unwrap_or(begin).since(begin).as_nanos();
     let bits = u128::from(last.acked.unwrap_or(0)) * 8 * 1_000_000_000;
     test.target_bps.is_some_and(|rate| bits * 100 >= u128::from(rate) * u128::from(ns) * 95)
 }

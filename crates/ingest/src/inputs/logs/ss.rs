@@ -5,7 +5,7 @@ use std::io::{self, BufRead};
 use diagnose::StateSample;
 use diagnose::socket::SocketSample;
 use logs::ss::{SsItem, SsReader, SsSocket};
-use units::{Bytes, Duration};
+use units::{Bytes, Duration, Instant};
 
 use super::super::File;
 use super::{LogEpoch, LogFile};
@@ -49,15 +49,15 @@ pub(super) fn read(input: impl BufRead, file: &mut File) -> io::Result<LogFile> 
 /// The kernel's account of a socket. ss omits zeros.
 fn account(socket: &SsSocket) -> SocketSample {
     let info = &socket.info;
-    let nanos = |time: Option<Duration>| time.map(Duration::as_nanos);
     let zero = |value: Option<u64>| Some(value.unwrap_or(0));
+    let zero_time = |time: Option<Duration>| Some(time.unwrap_or_default());
     SocketSample {
-        at: nanos(socket.at),
+        at: socket.at.map(|at| Instant::ZERO + at),
         mss: info.mss,
         cwnd: info.cwnd,
         unacked: zero(info.unacked),
-        srtt: nanos(info.rtt),
-        min_rtt: nanos(info.min_rtt),
+        srtt: info.rtt,
+        min_rtt: info.min_rtt,
         peer_window: info.snd_wnd,
         unsent: zero(info.notsent),
         unread: Some(socket.receive_queue),
@@ -65,9 +65,9 @@ fn account(socket: &SsSocket) -> SocketSample {
         received: zero(info.bytes_received),
         sent_packets: zero(info.data_segs_out),
         retransmitted: zero(info.retrans.map(|(_, total)| total)),
-        busy: zero(nanos(info.busy)).filter(|_| info.cwnd.is_some()),
-        rwnd_limited: zero(nanos(info.rwnd_limited)),
-        sndbuf_limited: zero(nanos(info.sndbuf_limited)),
+        busy: zero_time(info.busy).filter(|_| info.cwnd.is_some()),
+        rwnd_limited: zero_time(info.rwnd_limited),
+        sndbuf_limited: zero_time(info.sndbuf_limited),
         app_limited: info.app_limited,
     }
 }

@@ -7,7 +7,7 @@ use diagnose::StateSample;
 use diagnose::socket::SocketSample;
 use packet::Dir;
 use packet::wire::Endpoints;
-use units::Instant;
+use units::{Duration, Instant};
 
 use super::ConnectionTable;
 use crate::inputs::connection_key::{CaptureSource, ConnectionKey};
@@ -53,9 +53,10 @@ impl ConnectionTable {
     /// Whether the connection existed between these times (nanoseconds since the first packet).
     pub(in crate::inputs) fn overlaps(&self, index: usize, from: u64, to: u64) -> bool {
         /// Logs have records before the first packet of a connection and after its last.
-        const SLACK: u64 = 1_000_000_000;
+        const SLACK: Duration = Duration::from_secs(1);
         let Some((first, last)) = self.live[index].record.span() else { return false };
-        from <= last.saturating_add(SLACK) && to.saturating_add(SLACK) >= first
+        let (from, to) = (Instant::from_nanos(from), Instant::from_nanos(to));
+        from <= last + SLACK && to + SLACK >= first
     }
 
     /// Nanoseconds by which the clock of a log is ahead of that of a connection's capture: the

@@ -1,0 +1,59 @@
+//! ACKs on the way from the capture point to the sender.
+
+use std::collections::VecDeque;
+
+use packet::SackBlocks;
+use units::{Instant, Offset, SeqNum};
+
+use super::ORIGIN;
+
+/// An ACK that passed the capture point towards the sender.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct CapturedAck {
+    pub(crate) at: Instant,
+    pub(crate) frame: u64,
+    pub(crate) number: SeqNum,
+    /// Advertised window in bytes, and whether the window scale is known.
+    pub(crate) window: u64,
+    pub(crate) scaled: bool,
+    pub(crate) stamp: Option<u32>,
+    pub(crate) echo: Option<u32>,
+    pub(crate) sack: SackBlocks,
+    /// The segment carries no data.
+    pub(crate) pure: bool,
+    /// The segment is a FIN: what it says about the window concerns no sender that waits.
+    pub(crate) fin: bool,
+    /// The ECE flag (RFC 3168) is set.
+    pub(crate) ece: bool,
+}
+
+/// ACKs that have passed the capture point, and those that have not reached the sender.
+#[derive(Debug, Clone)]
+pub(crate) struct AckQueue {
+    pub(super) pending: VecDeque<CapturedAck>,
+    /// The highest offset that an ACK acknowledged here.
+    pub(super) acked: Offset,
+    /// When it did so first.
+    pub(super) acked_at: Instant,
+    /// Time of the latest ACK.
+    pub(super) last_at: Instant,
+}
+
+impl AckQueue {
+    pub(super) const fn new(start: Instant) -> Self {
+        Self { pending: VecDeque::new(), acked: ORIGIN, acked_at: start, last_at: start }
+    }
+
+    /// Records an ACK of `offset` that passes the capture point.
+    pub(super) fn on_passing(&mut self, at: Instant, offset: Offset, nxt: Offset) {
+        if offset > self.acked && offset.since(nxt).get() <= 1 {
+            (self.acked, self.acked_at) = (offset, at);
+        }
+        self.last_at = at;
+    }
+
+    /// Whether the receiver has acknowledged data up to `end`, or has sent an ACK since `sent_at`.
+    pub(super) fn is_answered(&self, end: Offset, sent_at: Instant) -> bool {
+        end <= self.acked || self.last_at >= sent_at
+    }
+}
