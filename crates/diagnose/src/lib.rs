@@ -6,8 +6,8 @@
 //! themselves while they are few.
 //!
 //! Reading order: [`capture_point`] (where the capture was taken), `half_connection` (one
-//! direction: data in `half_connection/data`, ACKs in `half_connection/acks`, built on
-//! `outstanding`, `ranges`, `round_trip`), its counters (`transmissions`, `reordering`, `coverage`,
+//! direction: parts that own their state, as `scoreboard`, `window`, `recovery` and `round_clock`, and
+//! the steps `data`, `acks` and `retransmissions`; built on `outstanding`, `ranges`, `round_trip`), its counters (`transmissions`, `reordering`, `coverage`,
 //! `dispersion`), `rounds`, `episodes` and `sender_events` (the connection over time), [`exchange`]
 //! (requests and responses: the time of either host and of the network), [`flow`] and
 //! [`analysis`] (the result), [`timeline`] (what limited it when: [`time_budget`] and

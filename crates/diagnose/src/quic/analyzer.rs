@@ -1,10 +1,14 @@
 //! Analyses the events of one connection, one after another, in memory that does not grow with the
 //! log.
 
+use units::Instant;
+
 use super::analysis::{QuicAnalysis, QuicClose};
+use super::clock::LogEvent;
 use super::receiver::QuicReceiver;
 use super::record::{
-    MAX_DATAGRAM, MAX_TIME, MAX_VALUE, QuicFrame, QuicPacketKind, QuicPacketRecord, QuicRecord,
+    MAX_DATAGRAM, MAX_TIME, MAX_VALUE, QuicFrame, QuicLimits, QuicPacketKind, QuicPacketRecord,
+    QuicRecord,
 };
 use super::sender::QuicSender;
 
@@ -71,7 +75,8 @@ impl QuicAnalyzer {
         let from = self.out.last;
         let at = at.clamp(from, MAX_TIME);
         self.out.last = at;
-        self.sender.advance(&mut self.out, from, at, index);
+        let now = LogEvent::new(at, index);
+        self.sender.advance(&mut self.out, Instant::from_nanos(from), now);
         if at > from {
             self.receiver.advance(&self.out, from, at, index);
         }
@@ -84,7 +89,7 @@ impl QuicAnalyzer {
                 {
                     transfer.lost(at, number);
                 }
-                self.sender.lost(&mut self.out, at, index, (*kind, *number), *trigger);
+                self.sender.lost(&mut self.out, now, (*kind, *number), *trigger);
             }
             QuicRecord::Metrics(metrics) => {
                 let metrics = metrics.bounded();
@@ -93,27 +98,14 @@ impl QuicAnalyzer {
                 {
                     transfer.set_window(window);
                 }
-                self.sender.metrics(&mut self.out, at, index, &metrics);
+                self.sender.metrics(&mut self.out, now, &metrics);
             }
             QuicRecord::State { new, trigger } => {
                 self.has_state = true;
                 self.sender.state(&mut self.out, new, *trigger);
             }
-            QuicRecord::TimeoutExpired => self.sender.timer_expired(&mut self.out, at, index),
-            QuicRecord::Parameters { remote: true, limits } => {
-                let delay = limits.max_ack_delay.map(|delay| delay.min(MAX_VALUE));
-                self.out.max_ack_delay = delay.or(self.out.max_ack_delay);
-                self.sender.streams.limits(*limits);
-                if let Some(transfer) = &mut self.out.transfer {
-                    if let Some(limit) = limits.max_data {
-                        transfer.limit(None, limit);
-                    }
-                    let streams = [limits.bidi_local, limits.bidi_remote, limits.uni];
-                    if let Some(limit) = streams.into_iter().flatten().max() {
-                        transfer.limit(Some(0), limit);
-                    }
-                }
-            }
+            QuicRecord::TimeoutExpired => self.sender.timer_expired(&mut self.out, now),
+            QuicRecord::Parameters { remote: true, limits } => self.peer_limits(*limits),
             QuicRecord::Parameters { remote: false, limits } => {
                 self.receiver.streams.limits(*limits);
             }
@@ -133,7 +125,7 @@ impl QuicAnalyzer {
             QuicRecord::HandshakeComplete => self.out.handshake.complete(at, index),
             QuicRecord::SpuriousLoss => self.out.reported_spurious += 1,
             QuicRecord::Closed { by_peer, code, reason, idle_timeout, is_error } => {
-                let close = QuicClose {
+                self.close_event(QuicClose {
                     at,
                     event: index,
                     by_peer: *by_peer,
@@ -141,13 +133,32 @@ impl QuicAnalyzer {
                     reason: (*reason).to_owned(),
                     idle_timeout: *idle_timeout,
                     is_error: *is_error,
-                };
-                // The first report is the cause; a later one may have more details.
-                if self.out.close.as_ref().is_none_or(|old| close.is_error && !old.is_error) {
-                    self.out.close = Some(close);
-                }
+                });
             }
             QuicRecord::Ecn { .. } | QuicRecord::Other => {}
+        }
+    }
+
+    /// Takes the transport parameters of the peer.
+    fn peer_limits(&mut self, limits: QuicLimits) {
+        let delay = limits.max_ack_delay.map(|delay| delay.min(MAX_VALUE));
+        self.out.max_ack_delay = delay.or(self.out.max_ack_delay);
+        self.sender.streams.limits(limits);
+        if let Some(transfer) = &mut self.out.transfer {
+            if let Some(limit) = limits.max_data {
+                transfer.limit(None, limit);
+            }
+            let streams = [limits.bidi_local, limits.bidi_remote, limits.uni];
+            if let Some(limit) = streams.into_iter().flatten().max() {
+                transfer.limit(Some(0), limit);
+            }
+        }
+    }
+
+    /// An event of the end. The first report is the cause; a later one may have more details.
+    fn close_event(&mut self, close: QuicClose) {
+        if self.out.close.as_ref().is_none_or(|old| close.is_error && !old.is_error) {
+            self.out.close = Some(close);
         }
     }
 
@@ -179,7 +190,7 @@ impl QuicAnalyzer {
         if packet.kind == QuicPacketKind::Handshake && self.out.client == Some(true) {
             self.sender.discard(0);
         }
-        self.sender.sent(&mut self.out, at, index, packet);
+        self.sender.sent(&mut self.out, LogEvent::new(at, index), packet);
         if let Some(transfer) = &mut self.out.transfer {
             transfer.sent(at, packet);
         }
@@ -202,7 +213,7 @@ impl QuicAnalyzer {
             self.sender.discard(0);
         }
         if packet.has_ack {
-            self.sender.acks(&mut self.out, at, index, packet);
+            self.sender.acks(&mut self.out, LogEvent::new(at, index), packet);
             if let Some(transfer) = &mut self.out.transfer {
                 transfer.acknowledged(at, packet);
             }

@@ -6,22 +6,24 @@
 
 use std::collections::BTreeMap;
 
+use units::Instant;
+
 /// Most packets remembered in flight, and most remembered as lost. The oldest ones are forgotten.
 const MAX_PACKETS: usize = 1 << 17;
 
 /// A packet in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct SentPacket {
-    pub(super) at: u64,
+    pub(super) at: Instant,
     pub(super) bytes: u64,
     pub(super) eliciting: bool,
     /// Bytes in flight as this analysis counts them.
     pub(super) counts: bool,
     /// Bytes delivered before it was sent, and when the last of them were.
     pub(super) delivered: u64,
-    pub(super) delivered_at: u64,
+    pub(super) delivered_at: Instant,
     /// When the packet was sent whose acknowledgment delivered them.
-    pub(super) first_sent: u64,
+    pub(super) first_sent: Instant,
     pub(super) carries_data: bool,
 }
 
@@ -29,8 +31,8 @@ pub(super) struct SentPacket {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct LostPacket {
     pub(super) number: u64,
-    pub(super) lost_at: u64,
-    pub(super) sent_at: Option<u64>,
+    pub(super) lost_at: Instant,
+    pub(super) sent_at: Option<Instant>,
     /// Index of its episode.
     pub(super) episode: usize,
 }

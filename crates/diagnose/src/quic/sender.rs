@@ -10,27 +10,34 @@
 //! granularity of 1 ms (RFC 9002 section 6.1.2), at most by 16 ms (RFC 9406 section 4.2 has the
 //! eighth and the 16 ms).
 
+mod flight;
 mod metrics;
+mod round_trips;
 mod timeouts;
+mod waits;
+mod window;
+
+use units::{Duration, Instant};
 
 use super::analysis::{QuicAnalysis, QuicEpisode, QuicPlateau};
 use super::budget::{QuicLimiter, QuicSpan};
 use super::bursts::BurstMeter;
+use super::clock::LogEvent;
 use super::packets::{LostPacket, PacketSpace, SentPacket};
 use super::record::{QuicFrame, QuicLossTrigger, QuicPacketKind, QuicPacketRecord};
 use super::streams::StreamsFlow;
+
+use flight::{DeliveryMeter, FlightMeter};
+use round_trips::{GRANULARITY, PacerMeter, RoundTrips};
+use waits::{LimitedInterval, TimeoutMeter};
+use window::{RecoveryState, SenderWindow};
 
 /// Most congestion events listed; further ones count with the last.
 const MAX_EPISODES: usize = 1 << 14;
 /// Size of a packet if the log lacks it (RFC 9000 section 14.1).
 const MIN_DATAGRAM: u64 = 1_200;
-const GRANULARITY: u64 = 1_000_000;
-const MAX_QUEUE_THRESHOLD: u64 = 16_000_000;
-/// Initial RTT (RFC 9002 section 6.2.2) and `max_ack_delay` (RFC 9000 section 18.2).
-const INITIAL_RTT: u64 = 333_000_000;
-const MAX_ACK_DELAY: u64 = 25_000_000;
-/// Pacing at 1.25 windows per round trip (RFC 9002 section 7.7), if the log has no rate.
-const PACING_GAIN: f64 = 1.25;
+/// `max_ack_delay` (RFC 9000 section 18.2).
+const MAX_ACK_DELAY: Duration = Duration::from_millis(25);
 
 /// Below this ratio of the pacing rate to the window's rate the window never fills.
 pub(super) const ENOUGH_PACING: f64 = 0.95;
@@ -40,42 +47,13 @@ pub(super) const ENOUGH_PACING: f64 = 0.95;
 pub(super) struct QuicSender {
     spaces: [PacketSpace; 3],
     pub(super) streams: StreamsFlow,
-    /// Bytes in flight: own count, corrected by the log's.
-    flight: u64,
-    lengths: bool,
-    logged_flight: bool,
-    window: Option<u64>,
-    /// Window before the last change, and the time of the change.
-    window_before: Option<(u64, u64)>,
-    min_rtt: Option<u64>,
-    smoothed: Option<u64>,
-    variance: Option<u64>,
-    queue: bool,
-    /// Whether acknowledgments gave round trips.
-    own_samples: bool,
-    /// Transmission time that ends the recovery period once a later packet is acknowledged.
-    recovery: Option<u64>,
-    /// Congestion event whose window is not regained.
-    episode: Option<usize>,
-    target: u64,
-    slow_start: Option<bool>,
-    ssthresh: Option<u64>,
-    pacing_rate: Option<u64>,
-    /// When the pacer lets the next packet leave.
-    not_before: u64,
-    pto_count: u64,
-    timers: bool,
-    last_timeout: Option<u64>,
-    /// Limiters since the last progress, and those of the silence before it with its end.
-    pending: Vec<(QuicLimiter, Option<usize>, u64, u64)>,
-    silence: Vec<(QuicLimiter, Option<usize>, u64, u64)>,
-    silence_end: u64,
-    delivered: u64,
-    delivered_at: u64,
-    first_sent: u64,
-    rate: f64,
-    rtt_integral: u128,
-    rtt_time: u64,
+    flight: FlightMeter,
+    window: SenderWindow,
+    round_trips: RoundTrips,
+    recovery: RecoveryState,
+    pacer: PacerMeter,
+    timeouts: TimeoutMeter,
+    delivery: DeliveryMeter,
     plateau: QuicPlateau,
     ce: u64,
     bursts: BurstMeter,
@@ -84,64 +62,54 @@ pub(super) struct QuicSender {
 }
 
 impl QuicSender {
-    /// Attributes the time since the last event.
-    pub(super) fn advance(&mut self, out: &mut QuicAnalysis, from: u64, to: u64, event: u64) {
-        if to <= from {
+    /// Attributes the time from `from` to `now`, the next event.
+    pub(super) fn advance(&mut self, out: &mut QuicAnalysis, from: Instant, now: LogEvent) {
+        let time = now.at.since(from);
+        if time.is_zero() {
             return;
         }
-        if let Some(smoothed) = self.smoothed {
-            self.rtt_integral += u128::from(smoothed) * u128::from(to - from);
-            self.rtt_time += to - from;
-        }
-        self.use_of_window(out, to - from);
+        self.round_trips.advance(time);
+        self.use_of_window(out, time);
         let limiter = self.limiter(out);
         if limiter == QuicLimiter::AntiAmplification {
-            out.handshake.wait(from, to, event);
+            out.handshake.wait(from.as_nanos(), now.ns(), now.index);
         }
         if limiter != QuicLimiter::Application {
-            return self.add(out, limiter, (from, to), event);
+            return self.add(out, limiter, from, now);
         }
-        if self.flight == 0 && to - from > self.timeout(out) {
-            return self.add(out, QuicLimiter::Idle, (from, to), event);
+        if self.flight.is_empty() && time > self.timeout(out) {
+            return self.add(out, QuicLimiter::Idle, from, now);
         }
-        let paced = self.not_before.clamp(from, to);
+        let paced = self.pacer.not_before.clamp(from, now.at);
         let pacer = self.pacer(out);
-        self.add(out, pacer, (from, paced), event);
-        self.add(out, QuicLimiter::Application, (paced, to), event);
+        self.add(out, pacer, from, LogEvent { at: paced, ..now });
+        self.add(out, QuicLimiter::Application, paced, now);
     }
 
-    fn add(
-        &mut self,
-        out: &mut QuicAnalysis,
-        limiter: QuicLimiter,
-        (from, to): (u64, u64),
-        event: u64,
-    ) {
-        if to <= from {
+    fn add(&mut self, out: &mut QuicAnalysis, limiter: QuicLimiter, from: Instant, to: LogEvent) {
+        if to.at <= from {
             return;
         }
-        out.budget.spans[limiter as usize].add(from, to, event);
+        let (begin, end) = (from.as_nanos(), to.ns());
+        out.budget.spans[limiter as usize].add(begin, end, to.index);
         if let Some(transfer) = &mut out.transfer
             && matches!(limiter, QuicLimiter::Application | QuicLimiter::Idle)
         {
-            transfer.pause(from, to);
+            transfer.pause(begin, end);
         }
         let of_window =
             matches!(limiter, QuicLimiter::SlowStart | QuicLimiter::Window | QuicLimiter::Recovery);
         if of_window {
-            self.span(out).add(from, to, event);
-            self.extend_plateau(out, limiter, from, to, event);
+            self.span(out).add(begin, end, to.index);
+            self.extend_plateau(out, limiter, from, to);
         }
-        let episode = self.episode.filter(|_| of_window);
-        self.pending.push((limiter, episode, from, to));
-        if self.pending.len() > 64 {
-            self.pending.remove(0);
-        }
+        let episode = self.recovery.episode.filter(|_| of_window);
+        self.timeouts.push(LimitedInterval { limiter, episode, from, to: to.at });
     }
 
     /// Span of the cause of window-limited time.
     fn span<'a>(&self, out: &'a mut QuicAnalysis) -> &'a mut QuicSpan {
-        match self.episode {
+        match self.recovery.episode {
             Some(index) => &mut out.episodes[index].span,
             None if out.episodes.is_empty() => &mut out.slow_start,
             None => &mut out.plain_window,
@@ -152,28 +120,29 @@ impl QuicSender {
         &mut self,
         out: &mut QuicAnalysis,
         limiter: QuicLimiter,
-        from: u64,
-        to: u64,
-        event: u64,
+        from: Instant,
+        to: LogEvent,
     ) {
-        let window = self.window.unwrap_or(0);
+        let window = self.window.size.unwrap_or(0);
         let plateau = &mut self.plateau;
         if limiter == QuicLimiter::Recovery || plateau.window != window {
-            *plateau = QuicPlateau { window, interval: (from, to), events: (event, event), ns: 0 };
+            let interval = (from.as_nanos(), to.ns());
+            *plateau = QuicPlateau { window, interval, events: (to.index, to.index), ns: 0 };
         }
-        plateau.ns += to - from;
-        (plateau.interval.1, plateau.events.1) = (to, event);
+        plateau.ns += to.at.since(from).as_nanos();
+        (plateau.interval.1, plateau.events.1) = (to.ns(), to.index);
         if plateau.ns > out.plateau.ns {
             out.plateau = *plateau;
         }
     }
 
-    fn use_of_window(&self, out: &mut QuicAnalysis, ns: u64) {
-        let Some(window) = self.window.filter(|&window| window > 0) else { return };
-        if out.handshake.complete.is_none() || self.flight == 0 {
+    fn use_of_window(&self, out: &mut QuicAnalysis, time: Duration) {
+        let Some(window) = self.window.size.filter(|&window| window > 0) else { return };
+        if out.handshake.complete.is_none() || self.flight.is_empty() {
             return;
         }
-        out.pacing.used += ns as f64 * (self.flight as f64 / window as f64).min(1.0);
+        let ns = time.as_nanos();
+        out.pacing.used += ns as f64 * (self.flight.bytes() as f64 / window as f64).min(1.0);
         out.pacing.used_ns += ns;
         if let Some(ratio) = self.pacing_ratio() {
             out.pacing.ratio += ns as f64 * ratio;
@@ -181,23 +150,13 @@ impl QuicSender {
         }
     }
 
-    /// Whether the log shows the bytes in flight, logged or as lengths of packets.
-    const fn knows_flight(&self) -> bool {
-        self.lengths || self.logged_flight
-    }
-
     fn limiter(&self, out: &QuicAnalysis) -> QuicLimiter {
         if out.handshake.complete.is_none() {
             let limited = out.handshake.is_amplification_limited();
             return if limited { QuicLimiter::AntiAmplification } else { QuicLimiter::Handshake };
         }
-        let full = match self.window {
-            Some(window) if self.knows_flight() => {
-                self.flight.saturating_add(out.datagram) > window
-            }
-            _ => false,
-        };
-        if full {
+        let is_full = |(window, flight): (u64, u64)| flight.saturating_add(out.datagram) > window;
+        if self.window.size.zip(self.flight.known()).is_some_and(is_full) {
             return self.window_limiter(out);
         }
         if self.streams.is_blocked() {
@@ -206,7 +165,7 @@ impl QuicSender {
             QuicLimiter::StreamFlow
         } else if self.streams.count_blocked {
             QuicLimiter::StreamCount
-        } else if self.window.is_none() || !self.knows_flight() {
+        } else if self.window.size.is_none() || !self.flight.is_known() {
             QuicLimiter::Unknown
         } else {
             QuicLimiter::Application
@@ -215,11 +174,11 @@ impl QuicSender {
 
     /// What a full window means.
     fn window_limiter(&self, out: &QuicAnalysis) -> QuicLimiter {
-        if self.recovery.is_some() {
+        if self.recovery.is_open() {
             QuicLimiter::Recovery
-        } else if self.queue {
+        } else if self.round_trips.is_queued {
             QuicLimiter::Path
-        } else if self.in_slow_start(out) {
+        } else if self.window.is_in_slow_start(out.episodes.is_empty()) {
             QuicLimiter::SlowStart
         } else {
             QuicLimiter::Window
@@ -237,38 +196,62 @@ impl QuicSender {
 
     /// Pacing rate over the window's rate (window / smoothed RTT), if the log has a pacing rate.
     fn pacing_ratio(&self) -> Option<f64> {
-        let window = self.window.filter(|&window| window > 0)?;
-        let (rate, smoothed) = (self.pacing_rate?, self.smoothed?);
-        Some(rate as f64 / 8.0 * smoothed as f64 / 1e9 / window as f64)
-    }
-
-    fn in_slow_start(&self, out: &QuicAnalysis) -> bool {
-        let below = self.ssthresh.zip(self.window).is_some_and(|(at, window)| window < at);
-        self.slow_start.unwrap_or(below || (self.ssthresh.is_none() && out.episodes.is_empty()))
-    }
-
-    fn progress(&mut self, at: u64) {
-        if !self.pending.is_empty() {
-            core::mem::swap(&mut self.silence, &mut self.pending);
-            self.pending.clear();
-            self.silence_end = at;
-        }
+        self.pacer.ratio(self.window.size, self.round_trips.smoothed)
     }
 
     pub(super) fn sent(
         &mut self,
         out: &mut QuicAnalysis,
-        at: u64,
-        event: u64,
+        now: LogEvent,
         packet: &QuicPacketRecord<'_>,
     ) {
         out.sent += 1;
         let bytes = packet.bytes.unwrap_or(0);
         out.sent_bytes = out.sent_bytes.saturating_add(bytes);
         out.sizes.largest_sent = out.sizes.largest_sent.max(bytes);
-        self.lengths |= bytes > 0;
+        if bytes > 0 {
+            self.flight.on_length();
+        }
+        let carries_data = self.sent_frames(out, packet.frames);
+        if carries_data {
+            let rtt = self.round_trips.smoothed.map(Duration::as_nanos);
+            let (rate, at) = (self.window.size.zip(rtt), now.ns());
+            self.bursts.push((at, now.index), (bytes, out.datagram), rate, &mut out.bursts);
+            out.data = Some((out.data.map_or(at, |data| data.0), at));
+        }
+        let (Some(space), Some(number)) = (packet.kind.space(), packet.number) else { return };
+        let eliciting = packet.is_ack_eliciting();
+        let counts = eliciting || packet.frames.contains(&QuicFrame::Padding);
+        if eliciting {
+            self.infer_timeout(out, now);
+            self.timeouts.on_progress(now.at);
+        }
+        if counts {
+            if self.flight.is_empty() {
+                self.delivery.restart(now.at);
+            }
+            self.flight.add(bytes);
+            out.max_in_flight = out.max_in_flight.max(self.flight.known());
+            self.pacer.on_sent(now.at, bytes, self.window.size, self.round_trips.smoothed);
+        }
+        let packet = SentPacket {
+            at: now.at,
+            bytes,
+            eliciting,
+            counts,
+            delivered: self.delivery.bytes,
+            delivered_at: self.delivery.at,
+            first_sent: self.delivery.first_sent,
+            carries_data,
+        };
+        let forgotten = self.spaces[space].send(number, packet);
+        self.flight.remove(forgotten);
+    }
+
+    /// Takes the frames of a packet that is sent; true if they carry data.
+    fn sent_frames(&mut self, out: &mut QuicAnalysis, frames: &[QuicFrame]) -> bool {
         let mut carries_data = false;
-        for frame in packet.frames {
+        for frame in frames {
             match *frame {
                 QuicFrame::Stream { id, offset, length, fin } => {
                     carries_data |= length > 0;
@@ -281,61 +264,13 @@ impl QuicSender {
                 _ => {}
             }
         }
-        if carries_data {
-            let rate = self.window.zip(self.smoothed);
-            self.bursts.push((at, event), (bytes, out.datagram), rate, &mut out.bursts);
-            out.data = Some((out.data.map_or(at, |data| data.0), at));
-        }
-        let (Some(space), Some(number)) = (packet.kind.space(), packet.number) else { return };
-        let eliciting = packet.is_ack_eliciting();
-        let counts = eliciting || packet.frames.contains(&QuicFrame::Padding);
-        if eliciting {
-            if !self.timers && self.flight > 0 {
-                self.guess_timeout(out, at, event);
-            }
-            self.progress(at);
-        }
-        if counts {
-            if self.flight == 0 {
-                (self.first_sent, self.delivered_at) = (at, at);
-            }
-            self.flight = self.flight.saturating_add(bytes);
-            out.max_in_flight = out.max_in_flight.max(self.knows_flight().then_some(self.flight));
-            self.pace(at, bytes);
-        }
-        let packet = SentPacket {
-            at,
-            bytes,
-            eliciting,
-            counts,
-            delivered: self.delivered,
-            delivered_at: self.delivered_at,
-            first_sent: self.first_sent,
-            carries_data,
-        };
-        let forgotten = self.spaces[space].send(number, packet);
-        self.flight = self.flight.saturating_sub(forgotten);
-    }
-
-    fn pace(&mut self, at: u64, bytes: u64) {
-        let rate = match (self.pacing_rate, self.window, self.smoothed) {
-            (Some(rate), ..) => rate as f64 / 8.0,
-            (None, Some(window), Some(smoothed)) if smoothed > 0 => {
-                PACING_GAIN * window as f64 * 1e9 / smoothed as f64
-            }
-            _ => return,
-        };
-        if rate > 0.0 {
-            let gap = (bytes as f64 * 1e9 / rate).min(1e12) as u64;
-            self.not_before = self.not_before.max(at).saturating_add(gap);
-        }
+        carries_data
     }
 
     pub(super) fn acks(
         &mut self,
         out: &mut QuicAnalysis,
-        at: u64,
-        event: u64,
+        now: LogEvent,
         packet: &QuicPacketRecord<'_>,
     ) {
         out.acks += 1;
@@ -350,19 +285,18 @@ impl QuicSender {
             self.spaces[space].acknowledge(range, &mut newly, &mut spurious);
         }
         for lost in &spurious {
-            arrived(out, at, event, lost, before);
+            arrived(out, now, lost, before);
         }
         // The newest of them was sent last.
         let newest = newly.iter().copied().max_by_key(|packet| (packet.at, packet.delivered));
         if let Some(newest) = newest {
-            self.acknowledged(out, at, &newly, newest);
+            self.acknowledged(out, now.at, &newly, newest);
             if largest > before && newest.eliciting {
-                let delay = packet.ack_delay.unwrap_or(0);
-                let raw = at.saturating_sub(newest.at);
-                self.round_trip(out, raw, delay);
+                let delay = Duration::from_nanos(packet.ack_delay.unwrap_or(0));
+                self.round_trip(out, now.at.since(newest.at), delay);
                 if packet.ack_delay.is_some() && packet.kind == QuicPacketKind::OneRtt {
                     let eliciting = newly.iter().filter(|packet| packet.eliciting).count();
-                    self.ack_delay(out, delay, eliciting as u64, event);
+                    ack_delay(out, delay, eliciting as u64, now.index);
                 }
             }
         }
@@ -375,36 +309,23 @@ impl QuicSender {
         (self.newly, self.spurious) = (newly, spurious);
     }
 
-    fn ack_delay(&self, out: &mut QuicAnalysis, delay: u64, packets: u64, event: u64) {
-        let limit = out.max_ack_delay.unwrap_or(MAX_ACK_DELAY);
-        let delays = &mut out.ack_delays;
-        delays.count += 1;
-        delays.packets += packets;
-        delays.sum = delays.sum.saturating_add(delay);
-        delays.above += u64::from(delay > limit + GRANULARITY);
-        if delay > delays.max {
-            (delays.max, delays.event) = (delay, event);
-        }
-    }
-
     fn acknowledged(
         &mut self,
         out: &mut QuicAnalysis,
-        at: u64,
+        at: Instant,
         newly: &[SentPacket],
         newest: SentPacket,
     ) {
         let mut bytes = 0;
         for packet in newly {
             if packet.counts {
-                self.flight = self.flight.saturating_sub(packet.bytes);
+                self.flight.remove(packet.bytes);
                 bytes += packet.bytes;
             }
             out.sizes.largest_acked = out.sizes.largest_acked.max(packet.bytes);
         }
         // The bytes belong to what limited the sender until now.
-        let limiter = self.pending.last().map(|(limiter, ..)| *limiter);
-        if let Some(limiter) = limiter {
+        if let Some(limiter) = self.timeouts.limiter() {
             out.budget.spans[limiter as usize].bytes += bytes;
             if matches!(
                 limiter,
@@ -413,51 +334,24 @@ impl QuicSender {
                 self.span(out).bytes += bytes;
             }
         }
-        out.rates.push(at - out.first, 0, bytes);
-        self.progress(at);
-        self.delivered += bytes;
-        self.delivered_at = at;
-        self.first_sent = newest.at;
-        let elapsed = (newest.at - newest.first_sent.min(newest.at))
-            .max(at.saturating_sub(newest.delivered_at));
-        if self.queue && self.min_rtt.is_some_and(|min| elapsed >= min && elapsed > 0) {
-            let rate = (self.delivered - newest.delivered) as f64 * 1e9 / elapsed as f64;
-            self.rate = self.rate.max(rate);
-        }
-        if self.recovery.is_some_and(|since| newest.at > since) {
-            self.recovery = None;
-        }
+        out.rates.push(at.as_nanos() - out.first, 0, bytes);
+        self.timeouts.on_progress(at);
+        let min_rtt = self.round_trips.min.filter(|_| self.round_trips.is_queued);
+        self.delivery.add(at, bytes, &newest, min_rtt);
+        self.recovery.on_acked(newest.at);
     }
 
-    fn round_trip(&mut self, out: &mut QuicAnalysis, raw: u64, delay: u64) {
-        let min = self.min_rtt.map_or(raw, |min| min.min(raw));
-        self.min_rtt = Some(min);
-        let adjusted = if raw >= min.saturating_add(delay) { raw - delay } else { raw };
+    fn round_trip(&mut self, out: &mut QuicAnalysis, raw: Duration, delay: Duration) {
+        let smoothed = self.round_trips.sample(raw, delay).as_nanos();
+        let raw = raw.as_nanos();
         let trips = out.round_trips.get_or_insert([raw, raw, raw]);
-        (trips[0], trips[2]) = (trips[0].min(raw), trips[2].max(raw));
-        // RFC 9002 section 5.3.
-        let (smoothed, variance) = match (self.smoothed, self.variance) {
-            (Some(smoothed), Some(variance)) => {
-                let off = smoothed.abs_diff(adjusted);
-                (
-                    (7 * u128::from(smoothed) + u128::from(adjusted)) / 8,
-                    variance - variance / 4 + off / 4,
-                )
-            }
-            _ => (u128::from(adjusted), adjusted / 2),
-        };
-        self.smoothed = Some(smoothed as u64);
-        self.variance = Some(variance);
-        trips[1] = smoothed as u64;
-        self.own_samples = true;
-        self.queue = is_queue(min, adjusted);
+        *trips = [trips[0].min(raw), smoothed, trips[2].max(raw)];
     }
 
     pub(super) fn lost(
         &mut self,
         out: &mut QuicAnalysis,
-        at: u64,
-        event: u64,
+        now: LogEvent,
         (kind, number): (QuicPacketKind, Option<u64>),
         trigger: QuicLossTrigger,
     ) {
@@ -466,80 +360,58 @@ impl QuicSender {
         let packet = self.spaces[space].take_lost(number);
         if let Some(packet) = packet {
             if packet.counts {
-                self.flight = self.flight.saturating_sub(packet.bytes);
+                self.flight.remove(packet.bytes);
             }
             if packet.carries_data {
-                self.lost_size(out, at, event, packet.bytes);
+                lost_size(out, now, packet.bytes);
             }
         }
         let sent_at = packet.map(|packet| packet.at);
-        let in_recovery =
-            self.recovery.is_some_and(|since| sent_at.is_none_or(|sent| sent <= since));
-        if !in_recovery || out.episodes.is_empty() {
-            self.begin_episode(out, at, event, trigger == QuicLossTrigger::Timeout);
+        if !self.recovery.covers(sent_at) || out.episodes.is_empty() {
+            self.begin_episode(out, now, trigger == QuicLossTrigger::Timeout);
         }
         let index = out.episodes.len() - 1;
         let episode = &mut out.episodes[index];
         episode.lost += 1;
-        episode.events.1 = event;
-        let lost = LostPacket { number, lost_at: at, sent_at, episode: index };
+        episode.events.1 = now.index;
+        let lost = LostPacket { number, lost_at: now.at, sent_at, episode: index };
         self.spaces[space].remember_lost(number, lost);
     }
 
-    fn lost_size(&self, out: &mut QuicAnalysis, at: u64, event: u64, bytes: u64) {
-        let sizes = &mut out.sizes;
-        sizes.lost_data += 1;
-        if bytes > sizes.largest_acked && sizes.largest_acked > 0 {
-            if sizes.lost_larger == 0 {
-                (sizes.events.0, sizes.interval.0) = (event, at);
-            }
-            sizes.lost_larger += 1;
-            (sizes.events.1, sizes.interval.1) = (event, at);
-        }
-    }
-
-    fn begin_episode(&mut self, out: &mut QuicAnalysis, at: u64, event: u64, by_timeout: bool) {
-        self.recovery = Some(at);
-        // Some logs report the reduced window before the loss.
-        let window = match self.window_before {
-            Some((before, changed)) if changed == at => self.window.max(Some(before)),
-            _ => self.window,
-        };
-        let target = if self.episode.is_some() { self.target } else { 0 };
-        self.target = target.max(window.unwrap_or(0));
+    fn begin_episode(&mut self, out: &mut QuicAnalysis, now: LogEvent, by_timeout: bool) {
+        let window = self.window.before_loss(now.at);
+        self.recovery.begin(now.at, window);
         if out.episodes.len() < MAX_EPISODES {
             out.episodes.push(QuicEpisode {
-                at,
-                events: (event, event),
+                at: now.ns(),
+                events: (now.index, now.index),
                 window_before: window,
-                window_after: self.window,
+                window_after: self.window.size,
                 by_timeout,
                 ..QuicEpisode::default()
             });
         }
-        self.episode = Some(out.episodes.len() - 1);
-        self.slow_start = self.slow_start.map(|_| false);
+        self.recovery.episode = Some(out.episodes.len() - 1);
+        self.window.on_loss();
     }
 
     /// Discards the packets of a space whose keys are dropped.
     pub(super) fn discard(&mut self, space: usize) {
         let bytes = self.spaces[space].discard();
-        self.flight = self.flight.saturating_sub(bytes);
+        self.flight.remove(bytes);
     }
 
     /// The first path challenge after the handshake.
     pub(super) fn challenge(&self, out: &mut QuicAnalysis) {
-        out.challenge_windows = self.window.map(|window| (window, window));
+        out.challenge_windows = self.window.size.map(|window| (window, window));
     }
 
     pub(super) fn finish(&mut self, out: &mut QuicAnalysis) {
         self.bursts.close(&mut out.bursts);
         let busy = out.budget.of(QuicLimiter::Path).ns;
-        out.bottleneck =
-            (self.rate > 0.0 && self.min_rtt.is_some_and(|min| busy >= min)).then_some(self.rate);
-        if self.rtt_time > 0 {
-            out.mean_rtt = Some((self.rtt_integral / u128::from(self.rtt_time)) as u64);
-        }
+        let (rate, min_rtt) = (self.delivery.rate, self.round_trips.min.map(Duration::as_nanos));
+        out.bottleneck = (rate > 0.0 && min_rtt.is_some_and(|min| busy >= min)).then_some(rate);
+        out.mean_rtt = self.round_trips.mean().map(Duration::as_nanos);
         out.flow.connection = self.streams.last_connection;
         out.flow.stream = self.streams.last_blocked;
         out.flow.streams = self.streams.opened;
@@ -549,36 +421,58 @@ impl QuicSender {
     }
 
     pub(super) const fn knows_window(&self) -> bool {
-        self.window.is_some()
+        self.window.size.is_some()
     }
 
-    pub(super) const fn has_flight(&self) -> bool {
-        self.knows_flight()
+    pub(super) fn has_flight(&self) -> bool {
+        self.flight.is_known()
     }
 }
 
 /// Counts a packet that had been declared lost and is acknowledged; `before` is the largest number
 /// acknowledged before.
-fn arrived(out: &mut QuicAnalysis, at: u64, event: u64, lost: &LostPacket, before: Option<u64>) {
+fn arrived(out: &mut QuicAnalysis, now: LogEvent, lost: &LostPacket, before: Option<u64>) {
     if out.spurious == 0 {
-        out.reordering.interval.0 = lost.lost_at;
-        out.reordering.events.0 = event;
+        out.reordering.interval.0 = lost.lost_at.as_nanos();
+        out.reordering.events.0 = now.index;
     }
     out.spurious += 1;
     let reordering = &mut out.reordering;
-    (reordering.interval.1, reordering.events.1) = (at, event);
+    (reordering.interval.1, reordering.events.1) = (now.ns(), now.index);
     let overtaken = before.unwrap_or(0).saturating_sub(lost.number);
     reordering.packets = reordering.packets.max(overtaken);
-    reordering.late = reordering.late.max(at.saturating_sub(lost.lost_at));
+    reordering.late = reordering.late.max(now.at.since(lost.lost_at).as_nanos());
     if let Some(sent_at) = lost.sent_at {
-        reordering.delay = reordering.delay.max(at.saturating_sub(sent_at));
+        reordering.delay = reordering.delay.max(now.at.since(sent_at).as_nanos());
     }
     if let Some(episode) = out.episodes.get_mut(lost.episode) {
         episode.spurious += 1;
     }
 }
 
-/// Whether a round trip shows a queue.
-fn is_queue(min: u64, sample: u64) -> bool {
-    sample >= min.saturating_add((min / 8).clamp(GRANULARITY, MAX_QUEUE_THRESHOLD))
+/// Counts an acknowledgment of `packets` that the peer delayed.
+fn ack_delay(out: &mut QuicAnalysis, delay: Duration, packets: u64, event: u64) {
+    let limit = out.max_ack_delay.map_or(MAX_ACK_DELAY, Duration::from_nanos);
+    let delays = &mut out.ack_delays;
+    let ns = delay.as_nanos();
+    delays.count += 1;
+    delays.packets += packets;
+    delays.sum = delays.sum.saturating_add(ns);
+    delays.above += u64::from(delay > limit + GRANULARITY);
+    if ns > delays.max {
+        (delays.max, delays.event) = (ns, event);
+    }
+}
+
+/// Counts a lost packet with data of this size.
+fn lost_size(out: &mut QuicAnalysis, now: LogEvent, bytes: u64) {
+    let sizes = &mut out.sizes;
+    sizes.lost_data += 1;
+    if bytes > sizes.largest_acked && sizes.largest_acked > 0 {
+        if sizes.lost_larger == 0 {
+            (sizes.events.0, sizes.interval.0) = (now.index, now.ns());
+        }
+        sizes.lost_larger += 1;
+        (sizes.events.1, sizes.interval.1) = (now.index, now.ns());
+    }
 }

@@ -1,0 +1,99 @@
+//! The congestion window that the log reports, and the recovery that reduced it.
+
+use units::Instant;
+
+/// The state of the controller, as the log names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum ReportedState {
+    /// The log has no states.
+    #[default]
+    Unknown,
+    SlowStart,
+    Other,
+}
+
+/// The congestion window.
+#[derive(Debug, Default)]
+pub(super) struct SenderWindow {
+    /// In bytes; `None` without one.
+    pub(super) size: Option<u64>,
+    /// Size before the last change, and the time of the change.
+    before: Option<(u64, Instant)>,
+    pub(super) ssthresh: Option<u64>,
+    pub(super) state: ReportedState,
+}
+
+impl SenderWindow {
+    pub(super) fn set(&mut self, at: Instant, size: u64) {
+        if let Some(old) = self.size.filter(|&old| old != size) {
+            match self.before {
+                Some((_, changed)) if changed == at && old < size => {}
+                _ => self.before = Some((old, at)),
+            }
+        }
+        self.size = Some(size);
+    }
+
+    /// Its size when a loss is detected: some logs report the reduced window before the loss.
+    pub(super) fn before_loss(&self, at: Instant) -> Option<u64> {
+        match self.before {
+            Some((before, changed)) if changed == at => self.size.max(Some(before)),
+            _ => self.size,
+        }
+    }
+
+    /// Whether it is that of slow start; `is_unreduced`: no loss was detected.
+    pub(super) fn is_in_slow_start(&self, is_unreduced: bool) -> bool {
+        match self.state {
+            ReportedState::SlowStart => true,
+            ReportedState::Other => false,
+            ReportedState::Unknown => match self.ssthresh {
+                Some(ssthresh) => self.size.is_some_and(|size| size < ssthresh),
+                None => is_unreduced,
+            },
+        }
+    }
+
+    /// A loss ends slow start.
+    pub(super) fn on_loss(&mut self) {
+        if self.state != ReportedState::Unknown {
+            self.state = ReportedState::Other;
+        }
+    }
+}
+
+/// The recovery in progress, and the congestion event whose window is not regained.
+#[derive(Debug, Default)]
+pub(super) struct RecoveryState {
+    /// Transmission time that ends the recovery period once a later packet is acknowledged.
+    since: Option<Instant>,
+    /// Index of the congestion event.
+    pub(super) episode: Option<usize>,
+    /// Window that ends it, in bytes.
+    pub(super) target: u64,
+}
+
+impl RecoveryState {
+    pub(super) const fn is_open(&self) -> bool {
+        self.since.is_some()
+    }
+
+    /// Whether the loss of a packet sent at `sent_at` belongs to the recovery.
+    pub(super) fn covers(&self, sent_at: Option<Instant>) -> bool {
+        self.since.is_some_and(|since| sent_at.is_none_or(|sent| sent <= since))
+    }
+
+    /// Begins a recovery at `at` with this window.
+    pub(super) fn begin(&mut self, at: Instant, window: Option<u64>) {
+        self.since = Some(at);
+        let target = if self.episode.is_some() { self.target } else { 0 };
+        self.target = target.max(window.unwrap_or(0));
+    }
+
+    /// A packet sent at `sent_at` is acknowledged.
+    pub(super) fn on_acked(&mut self, sent_at: Instant) {
+        if self.since.is_some_and(|since| sent_at > since) {
+            self.since = None;
+        }
+    }
+}
