@@ -24,5 +24,5 @@ pub use losses::LossEstimate;
 pub use quic::QuicFit;
 pub use senders::{Guess, MAX_EVENTS, guesses};
 pub use text::LossPattern;
-pub use transfer::FittedTransfer;
+pub use transfer::{FittedTransfer, RecordedTransfer};
 pub use writes::WritePattern;

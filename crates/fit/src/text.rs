@@ -11,12 +11,12 @@ use units::{Bytes, Duration, Rate};
 
 pub(crate) use crate::fitted::MTU;
 use crate::fitted::ReorderingFit;
-use crate::{LossEstimate, PathFit, PeerSystem, WritePattern};
+use crate::{Basis, LossEstimate, PathFit, PeerSystem, WritePattern};
 
 /// Assumed rate of a path whose bottleneck was never seen busy, in bit/s.
-pub(crate) const FAST: u64 = 10_000_000_000;
+const FAST: u64 = 10_000_000_000;
 /// A queue that never fills.
-pub(crate) const ROOMY: Bytes = Bytes(1_000_000_000);
+const ROOMY: Bytes = Bytes(1_000_000_000);
 /// Full-sized segments that fit into an aggregate of 64 KiB.
 const MOST_MERGED: u64 = 45;
 /// Default limits of send buffer autotuning: `net.ipv4.tcp_wmem` and `net.inet.tcp.sendbuf_max`.
@@ -27,9 +27,9 @@ const FREEBSD_ROOM: u64 = 2 << 20;
 const RMEM: (u64, u64) = (256, 160);
 
 /// Limits of scenario files: a duration in ns, a rate in bit/s, a queue in bytes.
-pub(crate) const LONGEST: u64 = 1_000_000_000_000_000;
-pub(crate) const FASTEST: u64 = 100_000_000_000_000;
-pub(crate) const DEEPEST: u64 = 1_000_000_000_000_000_000;
+const LONGEST: u64 = 1_000_000_000_000_000;
+const FASTEST: u64 = 100_000_000_000_000;
+const DEEPEST: u64 = 1_000_000_000_000_000_000;
 /// Range of the socket buffer knobs.
 const BUFFERS: (u64, u64) = (4_096, 1 << 30);
 
@@ -51,19 +51,17 @@ impl PathFit {
         chance: LossPattern,
         seed: u64,
     ) -> String {
-        let bases = self.bases.iter().map(|basis| format!("  {}: {}", basis.what, basis.why));
-        let first = "Fitted to a capture. Basis of each figure:".to_owned();
-        let file = ScenarioFile {
-            comment: [first].into_iter().chain(bases).collect(),
-            title: given("fitted to a capture"),
-            seed: given(seed),
-            duration: given(limit_of(self.time)),
-            host: named([("sender", self.sender(profile, cc)), ("receiver", self.receiver())]),
-            path: tables([self.path(chance)]),
-            flow: tables([transfer(self.bytes, self.writes, self.reads)]),
-            ..ScenarioFile::default()
+        let document = FitDocument {
+            source: "a capture",
+            title: "fitted to a capture",
+            bases: &self.bases,
+            time: self.time,
+            sender: self.sender(profile, cc),
+            receiver: self.receiver(),
+            path: self.path(chance),
+            flow: transfer(self.bytes, self.writes, self.reads),
         };
-        file.to_string()
+        document.text(seed)
     }
 
     fn sender(&self, profile: &str, cc: Option<&str>) -> HostTable {
@@ -134,9 +132,72 @@ impl PathFit {
     }
 
     fn path(&self, chance: LossPattern) -> PathTable {
+        let outages = self.losses.outages.iter().map(|span| outage(*span, None));
+        let held = self.held.map(|span| outage(span, Some(true)));
+        let path = FittedPath {
+            rtt: self.rtt,
+            mtu: self.mtu(),
+            rate: self.rate,
+            buffer: self.buffer,
+            losses: &self.losses,
+            outages: outages.chain(held).collect(),
+            late: self.late,
+        };
+        path.table(chance)
+    }
+}
+
+/// What a fit writes into a scenario file.
+pub(crate) struct FitDocument<'a> {
+    /// What it is fitted to.
+    pub(crate) source: &'static str,
+    pub(crate) title: &'static str,
+    pub(crate) bases: &'a [Basis],
+    /// Duration of the recorded transfer, in ns.
+    pub(crate) time: u64,
+    pub(crate) sender: HostTable,
+    pub(crate) receiver: HostTable,
+    pub(crate) path: PathTable,
+    pub(crate) flow: FlowTable,
+}
+
+impl FitDocument<'_> {
+    /// The scenario file.
+    pub(crate) fn text(self, seed: u64) -> String {
+        let bases = self.bases.iter().map(|basis| format!("  {}: {}", basis.what, basis.why));
+        let first = format!("Fitted to {}. Basis of each figure:", self.source);
+        let file = ScenarioFile {
+            comment: [first].into_iter().chain(bases).collect(),
+            title: given(self.title),
+            seed: given(seed),
+            duration: given(limit_of(self.time)),
+            host: named([("sender", self.sender), ("receiver", self.receiver)]),
+            path: tables([self.path]),
+            flow: tables([self.flow]),
+            ..ScenarioFile::default()
+        };
+        file.to_string()
+    }
+}
+
+/// The path of a fit.
+pub(crate) struct FittedPath<'a> {
+    /// Shortest round trip, in ns. It includes the transmission time of a packet of `mtu` bytes.
+    pub(crate) rtt: u64,
+    pub(crate) mtu: u64,
+    /// Rate of the bottleneck in bit/s, and its queue in bytes, if they are known.
+    pub(crate) rate: Option<u64>,
+    pub(crate) buffer: Option<u64>,
+    pub(crate) losses: &'a LossEstimate,
+    pub(crate) outages: Vec<ElementTable>,
+    pub(crate) late: Option<ReorderingFit>,
+}
+
+impl FittedPath<'_> {
+    pub(crate) fn table(self, chance: LossPattern) -> PathTable {
         let rate = self.rate.unwrap_or(FAST).clamp(1, FASTEST);
-        // The measured round trip includes the transmission time of a full packet.
-        let on_link = self.mtu() * 8_000_000_000 / rate;
+        let on_link = u128::from(self.mtu) * 8_000_000_000 / u128::from(rate);
+        let on_link = u64::try_from(on_link).unwrap_or(u64::MAX);
         let one_way = (self.rtt.saturating_sub(on_link) / 2).min(LONGEST);
         let delay = || ElementTable {
             delay: given(Duration::from_nanos(one_way)),
@@ -149,14 +210,12 @@ impl PathFit {
             ..LinkTable::default()
         };
         let link = ElementTable { link: given(link), ..ElementTable::default() };
-        let outages = self.losses.outages.iter().map(|span| outage(*span, None));
-        let held = self.held.map(|span| outage(span, Some(true)));
-        let losses = loss(&self.losses, chance).into_iter().chain(outages).chain(held);
-        let forward = losses.chain([link]).chain(self.late.and_then(reordering)).chain([delay()]);
+        let losses = loss(self.losses, chance).into_iter().chain(self.outages);
+        let late = self.late.and_then(reordering);
         PathTable {
             from: given("sender"),
             to: given("receiver"),
-            forward: tables(forward),
+            forward: tables(losses.chain([link]).chain(late).chain([delay()])),
             return_: tables([delay()]),
             ..PathTable::default()
         }
@@ -164,7 +223,7 @@ impl PathFit {
 }
 
 /// Returns the longest duration of a run that reproduces `time` ns.
-pub(crate) fn limit_of(time: u64) -> Duration {
+fn limit_of(time: u64) -> Duration {
     let limit = (time / 1_000_000_000 + 1) * 20 + 60;
     Duration::from_secs(limit.min(LONGEST / 1_000_000_000))
 }
@@ -196,7 +255,7 @@ pub(crate) fn outage((from, until): (u64, u64), hold: Option<bool>) -> ElementTa
 }
 
 /// Returns lost packets as an element of a path.
-pub(crate) fn loss(losses: &LossEstimate, chance: LossPattern) -> Option<ElementTable> {
+fn loss(losses: &LossEstimate, chance: LossPattern) -> Option<ElementTable> {
     if losses.packets.is_empty() {
         return None;
     }
@@ -224,7 +283,7 @@ pub(crate) fn loss(losses: &LossEstimate, chance: LossPattern) -> Option<Element
 }
 
 /// Returns reordering as an element of a path.
-pub(crate) fn reordering(late: ReorderingFit) -> Option<ElementTable> {
+fn reordering(late: ReorderingFit) -> Option<ElementTable> {
     let reorder = match late {
         ReorderingFit::Reversed(group) => ReorderTable {
             reverse: given(group),

@@ -1,17 +1,10 @@
 //! Writes the fit of a QUIC connection as a scenario file.
 
-use scenario::document::{
-    ElementTable, FlowTable, HostTable, LinkTable, PathTable, RawValue, ScenarioFile, given, named,
-    tables,
-};
-use scenario::units_text::BufferSize;
-use units::{Bytes, Duration, Rate};
+use scenario::document::{HostTable, PathTable, RawValue, given, named};
+use units::{Bytes, Duration};
 
 use super::{IP_UDP, QuicFit};
-use crate::text::{
-    DEEPEST, FAST, FASTEST, LONGEST, LossPattern, MTU, ROOMY, limit_of, loss, outage, reordering,
-    transfer,
-};
+use crate::text::{FitDocument, FittedPath, LossPattern, MTU, outage, transfer};
 
 /// A flow control window that never limits.
 const UNLIMITED: u64 = 1 << 40;
@@ -27,19 +20,17 @@ impl QuicFit {
         chance: LossPattern,
         seed: u64,
     ) -> String {
-        let bases = self.bases.iter().map(|basis| format!("  {}: {}", basis.what, basis.why));
-        let first = "Fitted to the log of the sender. Basis of each figure:".to_owned();
-        let file = ScenarioFile {
-            comment: [first].into_iter().chain(bases).collect(),
-            title: given("fitted to a qlog"),
-            seed: given(seed),
-            duration: given(limit_of(self.time)),
-            host: named([("sender", self.sender(profile, cc)), ("receiver", self.receiver())]),
-            path: tables([self.path(chance)]),
-            flow: tables([self.flow()]),
-            ..ScenarioFile::default()
+        let document = FitDocument {
+            source: "the log of the sender",
+            title: "fitted to a qlog",
+            bases: &self.bases,
+            time: self.time,
+            sender: self.sender(profile, cc),
+            receiver: self.receiver(),
+            path: self.path(chance),
+            flow: transfer(self.bytes, self.writes, self.reads),
         };
-        file.to_string()
+        document.text(seed)
     }
 
     /// IP bytes of a full datagram.
@@ -82,37 +73,17 @@ impl QuicFit {
     }
 
     fn path(&self, chance: LossPattern) -> PathTable {
-        let rate = self.rate.unwrap_or(FAST).clamp(1, FASTEST);
-        // The measured round trip includes the transmission time of a full datagram.
-        let on_link = u128::from(self.mtu()) * 8_000_000_000 / u128::from(rate);
-        let on_link = u64::try_from(on_link).unwrap_or(u64::MAX);
-        let one_way = (self.rtt.saturating_sub(on_link) / 2).min(LONGEST);
-        let delay = || ElementTable {
-            delay: given(Duration::from_nanos(one_way)),
-            ..ElementTable::default()
-        };
-        let buffer = self.buffer.map_or(ROOMY, |bytes| Bytes(bytes.min(DEEPEST)));
-        let link = LinkTable {
-            rate: Rate::from_bits_per_second(rate).and_then(given),
-            buffer: given(BufferSize::Size(buffer)),
-            ..LinkTable::default()
-        };
-        let link = ElementTable { link: given(link), ..ElementTable::default() };
         // The run begins with the handshake, a round trip before the data.
         let shift = |(from, until): &(u64, u64)| (from + self.rtt, until + self.rtt);
-        let outages = self.losses.outages.iter().map(|span| outage(shift(span), None));
-        let losses = loss(&self.losses, chance).into_iter().chain(outages);
-        let late = self.late.and_then(|(late, _)| reordering(late));
-        PathTable {
-            from: given("sender"),
-            to: given("receiver"),
-            forward: tables(losses.chain([link]).chain(late).chain([delay()])),
-            return_: tables([delay()]),
-            ..PathTable::default()
-        }
-    }
-
-    fn flow(&self) -> FlowTable {
-        transfer(self.bytes, self.writes, self.reads)
+        let path = FittedPath {
+            rtt: self.rtt,
+            mtu: self.mtu(),
+            rate: self.rate,
+            buffer: self.buffer,
+            losses: &self.losses,
+            outages: self.losses.outages.iter().map(|span| outage(shift(span), None)).collect(),
+            late: self.late.map(|(late, _)| late),
+        };
+        path.table(chance)
     }
 }
