@@ -25,6 +25,13 @@ pub(super) struct SentPacket {
     pub(super) carries_data: bool,
 }
 
+impl SentPacket {
+    /// Whether it tested a larger path MTU: without data, and larger than any packet acknowledged.
+    pub(super) const fn is_mtu_probe(&self, largest_acked: u64) -> bool {
+        !self.carries_data && largest_acked > 0 && self.bytes > largest_acked
+    }
+}
+
 /// A packet that was declared lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct LostPacket {

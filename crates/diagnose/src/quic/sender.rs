@@ -8,7 +8,8 @@
 //!
 //! A queue is standing while round trips exceed the minimum by an eighth, at least by the timer
 //! granularity of 1 ms (RFC 9002 section 6.1.2), at most by 16 ms (RFC 9406 section 4.2 has the
-//! eighth and the 16 ms).
+//! eighth and the 16 ms), and what is delivered in that time is at least a datagram: a bottleneck
+//! that holds less is not busy, and the delay is of the peer or of other traffic.
 
 mod metrics;
 mod timeouts;
@@ -359,7 +360,7 @@ impl QuicSender {
             if largest > before && newest.eliciting {
                 let delay = packet.ack_delay.unwrap_or(0);
                 let raw = at.saturating_sub(newest.at);
-                self.round_trip(out, raw, delay);
+                self.round_trip(out, raw, delay, self.delivered - newest.delivered);
                 if packet.ack_delay.is_some() && packet.kind == QuicPacketKind::OneRtt {
                     let eliciting = newly.iter().filter(|packet| packet.eliciting).count();
                     self.ack_delay(out, delay, eliciting as u64, event);
@@ -429,7 +430,8 @@ impl QuicSender {
         }
     }
 
-    fn round_trip(&mut self, out: &mut QuicAnalysis, raw: u64, delay: u64) {
+    /// Takes a round trip in which so many bytes were delivered.
+    fn round_trip(&mut self, out: &mut QuicAnalysis, raw: u64, delay: u64, delivered: u64) {
         let min = self.min_rtt.map_or(raw, |min| min.min(raw));
         self.min_rtt = Some(min);
         let adjusted = if raw >= min.saturating_add(delay) { raw - delay } else { raw };
@@ -450,7 +452,9 @@ impl QuicSender {
         self.variance = Some(variance);
         trips[1] = smoothed as u64;
         self.own_samples = true;
-        self.queue = is_queue(min, adjusted);
+        let waiting = u128::from(delivered) * u128::from(adjusted.saturating_sub(min));
+        let holds = waiting >= u128::from(out.datagram) * u128::from(raw);
+        self.queue = holds && is_queue(min, adjusted);
     }
 
     pub(super) fn lost(
@@ -471,6 +475,10 @@ impl QuicSender {
             if packet.carries_data {
                 self.lost_size(out, at, event, packet.bytes);
             }
+        }
+        // The loss of a probe of the path MTU is no sign of congestion (RFC 9000 section 14.4).
+        if packet.is_some_and(|packet| packet.is_mtu_probe(out.sizes.largest_acked)) {
+            return;
         }
         let sent_at = packet.map(|packet| packet.at);
         let in_recovery =
