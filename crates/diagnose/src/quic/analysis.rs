@@ -204,6 +204,8 @@ pub struct QuicAnalysis {
     pub timeouts: u64,
     /// See `timeouts`.
     pub max_timeouts: u64,
+    /// Probe timeouts since data were last acknowledged.
+    pub unanswered: u64,
     /// Minimum RTT, last smoothed RTT and largest RTT sample, in ns.
     pub round_trips: Option<[u64; 3]>,
     /// Mean RTT, weighted by time, in ns.

@@ -44,6 +44,11 @@ impl QuicAnalyzer {
         self.out.transfer = Some(Box::default());
     }
 
+    /// Lets the server send without the limit of RFC 9000 section 8.1, as Google's QUIC does.
+    pub const fn lift_amplification_limit(&mut self) {
+        self.out.handshake.lift_amplification_limit();
+    }
+
     fn set_client(&mut self, client: Option<bool>) {
         self.out.client = client;
         self.client = client.unwrap_or(true);

@@ -99,11 +99,13 @@ impl QuicSender {
         if limiter == QuicLimiter::AntiAmplification {
             out.handshake.wait(from, to, event);
         }
-        if limiter != QuicLimiter::Application {
-            return self.add(out, limiter, (from, to), event);
-        }
-        if self.flight == 0 && to - from > self.timeout(out) {
-            return self.add(out, QuicLimiter::Idle, (from, to), event);
+        let is_quiet = self.knows_flight() && self.flight == 0 && to - from > self.timeout(out);
+        match limiter {
+            QuicLimiter::Application | QuicLimiter::Unknown if is_quiet => {
+                return self.add(out, QuicLimiter::Idle, (from, to), event);
+            }
+            QuicLimiter::Application => {}
+            _ => return self.add(out, limiter, (from, to), event),
         }
         let paced = self.not_before.clamp(from, to);
         let pacer = self.pacer(out);
@@ -414,6 +416,7 @@ impl QuicSender {
                 self.span(out).bytes += bytes;
             }
         }
+        out.unanswered = 0;
         out.rates.push(at - out.first, 0, bytes);
         self.progress(at);
         self.delivered += bytes;

@@ -1,5 +1,7 @@
 //! Tests of the rules on events made by hand, and of random events.
 
+mod public_logs;
+
 use proptest::prelude::*;
 
 use super::record::{
@@ -226,52 +228,6 @@ fn large_datagrams_that_are_lost_show_a_black_hole() {
     assert_eq!((finding.frames, finding.interval), ((9, 11), (110 * MS, 110 * MS)));
 }
 
-/// A PING of 1,400 bytes is lost among packets of 1,200: the path MTU is 1,200, and the window stays.
-#[test]
-fn a_lost_probe_of_the_path_mtu_is_no_congestion() {
-    let mut log = Log::new(true);
-    log.window(0, 100_000);
-    log.data(0, 0, 1_200);
-    log.ack(50, 0, 0);
-    log.sent(50, 1, 1_400, &[QuicFrame::Other, QuicFrame::Padding]);
-    for number in 2..6 {
-        log.data(50, number, 1_200);
-    }
-    log.ack(100, 2, 5);
-    let lost = |number| QuicRecord::Lost {
-        kind: QuicPacketKind::OneRtt,
-        number: Some(number),
-        trigger: QuicLossTrigger::Unknown,
-    };
-    log.push(100, &lost(1));
-    let (analysis, diagnosis) = log.finish();
-    assert_eq!((analysis.all_lost(), analysis.episodes.len()), (1, 0));
-    let codes: Vec<_> = diagnosis.findings.iter().map(|found| found.code).collect();
-    assert!(!codes.contains(&"CC811"), "{codes:?}");
-}
-
-/// Windows of 10 kB over 2 s, acknowledged 30 ms late: 10 kB of 2.03 s in 30 ms are 148 bytes, less than a
-/// datagram, so the bottleneck has no queue. Over 100 ms and 60 ms of delay they are 3,750 bytes.
-#[test]
-fn a_delay_in_which_no_datagram_fits_is_no_queue() {
-    for (rtt, late, queue) in [(2_000, 30, false), (100, 60, true)] {
-        let mut log = Log::new(true);
-        log.window(0, 10_000);
-        let mut at = 0;
-        for round in 0..12 {
-            for n in 0..10 {
-                log.data(at, round * 10 + n, 1_000);
-            }
-            at += if round == 0 { rtt } else { rtt + late };
-            log.ack(at, 0, round * 10 + 9);
-        }
-        let (analysis, diagnosis) = log.finish();
-        assert_eq!(analysis.is_bottleneck_known(), queue, "{:?}", analysis.bottleneck);
-        let expected = if queue { "CC835" } else { "CC833" };
-        assert_eq!(diagnosis.primary, Some(expected));
-    }
-}
-
 /// Packet 0 is overtaken by five, declared lost, and acknowledged 10 ms later.
 #[test]
 fn a_lost_packet_that_arrives_is_spurious() {
@@ -470,7 +426,7 @@ fn a_handshake_that_an_error_ends_is_closed_not_slow() {
 
 /// A sender without a congestion window logs the largest number; a third of its packets is lost.
 #[test]
-fn losses_without_a_window_are_a_warning_if_they_are_many() {
+fn losses_without_a_window_are_an_error_if_they_are_many() {
     let mut log = Log::new(true);
     log.window(0, u64::MAX >> 2);
     for n in 0..60 {

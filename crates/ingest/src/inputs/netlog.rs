@@ -115,10 +115,16 @@ impl Session {
         self.is_new = false;
     }
 
+    /// Takes the session for one of Google's QUIC, whose handshake is complete or not.
+    const fn set_google(&mut self, done: bool) {
+        self.analyzer.lift_amplification_limit();
+        self.google = Some(done);
+    }
+
     /// Processes a message of the handshake of Google's QUIC.
     fn google_handshake(&mut self, message: &str) {
         let done = message.starts_with("SHLO") || self.google == Some(true);
-        self.google = Some(done);
+        self.set_google(done);
     }
 
     /// Passes on the packet that was being received.
@@ -193,16 +199,15 @@ impl Session {
                 self.received = Some(Received { at, event: index, bytes, ..Received::default() });
             }
             "UNAUTHENTICATED_PACKET_HEADER_RECEIVED" => {
+                let mut kind = level(text("long_header_type"));
+                if text("header_format").starts_with("GOOGLE_QUIC") {
+                    let done = self.google == Some(true);
+                    self.set_google(done);
+                    kind = if done { QuicPacketKind::OneRtt } else { QuicPacketKind::Initial };
+                }
                 if let Some(packet) = &mut self.received {
                     packet.number = number("packet_number").or(packet.number);
-                    packet.kind = level(text("long_header_type"));
-                    if text("header_format").starts_with("GOOGLE_QUIC") {
-                        let done = *self.google.get_or_insert(false);
-                        packet.kind = match done {
-                            true => QuicPacketKind::OneRtt,
-                            false => QuicPacketKind::Initial,
-                        };
-                    }
+                    packet.kind = kind;
                 }
             }
             "CRYPTO_HANDSHAKE_MESSAGE_SENT" | "CRYPTO_HANDSHAKE_MESSAGE_RECEIVED" => {

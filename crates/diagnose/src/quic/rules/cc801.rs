@@ -82,6 +82,8 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
         "the server validated the client's address with a Retry, which costs a round trip"
     } else if handshake.negotiations > 0 {
         "the server does not speak the first version that the client offered"
+    } else if handshake.repeated > 0 {
+        "packets of the handshake were lost or late, and were retransmitted"
     } else {
         "the peer or this host took longer than the path: its certificate, its signature, or its scheduler"
     };

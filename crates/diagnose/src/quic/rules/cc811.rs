@@ -42,7 +42,9 @@ policers, a short queue) or comes from bursts. Losses that turn out to be reorde
     ],
 };
 
-/// If the log has no window, a loss of one packet in this number is a warning.
+/// If the log has no window, a loss of one packet in this number is an error: NewReno's window is then
+/// 1.22 / sqrt(0.1), below the four datagrams that the packet threshold of three needs, so that each loss
+/// waits for a timeout.
 const UNPRICED: u64 = 10;
 
 fn check(analysis: &QuicAnalysis) -> Option<Finding> {
@@ -90,7 +92,7 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
         .unseen(if sum.cost > 0 { bound(analysis) } else { "" });
     // Without a window the cost is unknown.
     if analysis.windows.is_none() && real * UNPRICED >= analysis.sent {
-        found.severity = found.severity.max(Severity::Warning);
+        found.severity = Severity::Error;
     }
     Some(found)
 }
@@ -125,7 +127,10 @@ fn received(analysis: &QuicAnalysis) -> Option<Finding> {
         ])
         .because("packets were dropped on the path to this host or in its socket buffer, or the sender skipped numbers")
         .unseen("what it cost: the log of the sender shows its window");
-    found.severity = Severity::Warning;
+    found.severity = match arrivals.missing.saturating_mul(UNPRICED) >= all {
+        true => Severity::Error,
+        false => Severity::Warning,
+    };
     found.confidence = Confidence::Medium;
     Some(found)
 }

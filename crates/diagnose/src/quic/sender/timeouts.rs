@@ -30,6 +30,7 @@ impl QuicSender {
         }
         self.last_timeout = Some(at);
         out.timeouts += 1;
+        out.unanswered += 1;
         if out.handshake.complete.is_none() {
             out.handshake.timeouts += 1;
         }

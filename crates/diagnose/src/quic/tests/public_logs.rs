@@ -1,0 +1,138 @@
+//! Events as in public logs that showed a fault of the rules (docs/quic.md).
+
+use super::*;
+
+/// A PING of 1,400 bytes is lost among packets of 1,200: the path MTU is 1,200, and the window stays.
+#[test]
+fn a_lost_probe_of_the_path_mtu_is_no_congestion() {
+    let mut log = Log::new(true);
+    log.window(0, 100_000);
+    log.data(0, 0, 1_200);
+    log.ack(50, 0, 0);
+    log.sent(50, 1, 1_400, &[QuicFrame::Other, QuicFrame::Padding]);
+    for number in 2..6 {
+        log.data(50, number, 1_200);
+    }
+    log.ack(100, 2, 5);
+    let lost = |number| QuicRecord::Lost {
+        kind: QuicPacketKind::OneRtt,
+        number: Some(number),
+        trigger: QuicLossTrigger::Unknown,
+    };
+    log.push(100, &lost(1));
+    let (analysis, diagnosis) = log.finish();
+    assert_eq!((analysis.all_lost(), analysis.episodes.len()), (1, 0));
+    let codes: Vec<_> = diagnosis.findings.iter().map(|found| found.code).collect();
+    assert!(!codes.contains(&"CC811"), "{codes:?}");
+}
+
+/// Windows of 10 kB over 2 s, acknowledged 30 ms late: 10 kB of 2.03 s in 30 ms are 148 bytes, less than a
+/// datagram, so the bottleneck has no queue. Over 100 ms and 60 ms of delay they are 3,750 bytes.
+#[test]
+fn a_delay_in_which_no_datagram_fits_is_no_queue() {
+    for (rtt, late, queue) in [(2_000, 30, false), (100, 60, true)] {
+        let mut log = Log::new(true);
+        log.window(0, 10_000);
+        let mut at = 0;
+        for round in 0..12 {
+            for n in 0..10 {
+                log.data(at, round * 10 + n, 1_000);
+            }
+            at += if round == 0 { rtt } else { rtt + late };
+            log.ack(at, 0, round * 10 + 9);
+        }
+        let (analysis, diagnosis) = log.finish();
+        assert_eq!(analysis.is_bottleneck_known(), queue, "{:?}", analysis.bottleneck);
+        let expected = if queue { "CC835" } else { "CC833" };
+        assert_eq!(diagnosis.primary, Some(expected));
+    }
+}
+
+/// A server that closes by its idle timeout: in order after the last ACK, not if nothing was acknowledged or
+/// probe timeouts are unanswered.
+#[test]
+fn an_idle_timeout_is_in_order_if_all_data_were_acknowledged() {
+    for (timeout_at, acked_at, by_peer, severity) in [
+        (None, Some(50), false, Severity::Note),
+        (Some(30), Some(50), false, Severity::Note),
+        (Some(70), Some(50), false, Severity::Warning),
+        (None, None, true, Severity::Warning),
+    ] {
+        let mut log = Log::new(false);
+        log.data(0, 0, 1_000);
+        let mut events: Vec<(u64, bool)> = timeout_at.map(|at| (at, true)).into_iter().collect();
+        events.extend(acked_at.map(|at| (at, false)));
+        events.sort_unstable();
+        for (at, is_timeout) in events {
+            if is_timeout {
+                log.push(at, &QuicRecord::TimeoutExpired);
+            } else {
+                log.ack(at, 0, 0);
+            }
+        }
+        let closed = QuicRecord::Closed {
+            by_peer: Some(by_peer),
+            code: "25",
+            reason: "",
+            idle_timeout: true,
+            is_error: false,
+        };
+        log.push(30_000, &closed);
+        let (_, diagnosis) = log.finish();
+        let found = found(&diagnosis, "CC804");
+        assert_eq!(found.severity, severity, "{timeout_at:?} {acked_at:?}");
+        assert_eq!(found.title.starts_with("the peer closed"), by_peer);
+    }
+}
+
+/// Every fifth packet number never arrives after a handshake of 1 s: the losses are named first, although their
+/// cost is not in a receiver's log.
+#[test]
+fn many_losses_of_a_receiver_are_named_before_a_slow_handshake() {
+    let mut log = Log::new(true);
+    let initial = QuicPacketRecord {
+        kind: QuicPacketKind::Initial,
+        number: Some(0),
+        bytes: Some(1_200),
+        frames: &[QuicFrame::Crypto { offset: 0, length: 300 }],
+        ..QuicPacketRecord::default()
+    };
+    log.push(0, &QuicRecord::Sent(initial));
+    log.received(1_000, QuicPacketKind::Initial, 1_200, &[QuicFrame::Other]);
+    log.sent(1_000, 0, 100, &[QuicFrame::Other]);
+    log.ack(1_050, 0, 0);
+    for number in (2_000..6_000_u64).filter(|number| number % 5 != 0) {
+        let packet = QuicPacketRecord {
+            number: Some(number),
+            bytes: Some(1_200),
+            frames: &[QuicFrame::Stream {
+                id: 0,
+                offset: number * 1_000,
+                length: 1_000,
+                fin: false,
+            }],
+            ..QuicPacketRecord::default()
+        };
+        log.push(number, &QuicRecord::Received(packet));
+    }
+    let (_, diagnosis) = log.finish();
+    assert!(found(&diagnosis, "CC801").cost > 900 * MS);
+    let losses = found(&diagnosis, "CC811");
+    assert_eq!((losses.severity, diagnosis.primary), (Severity::Error, Some("CC811")));
+}
+
+/// A log without a window: 60 s with nothing in flight are idle, 60 s with a packet in flight are not.
+#[test]
+fn a_silence_with_nothing_in_flight_is_idle_without_a_window_too() {
+    for acked in [true, false] {
+        let mut log = Log::new(true);
+        for number in 0..10 {
+            log.data(number * 100, number, 1_000);
+            log.ack(number * 100 + 50, 0, if acked { number } else { number.saturating_sub(1) });
+        }
+        log.data(61_000, 10, 1_000);
+        let (analysis, _) = log.finish();
+        let idle = analysis.time(QuicLimiter::Idle);
+        assert_eq!(idle, if acked { 60_050 * MS } else { 0 });
+    }
+}
