@@ -3,7 +3,8 @@
 //! Between two events one limiter holds. In order: the handshake; a full congestion window (with a
 //! queue at the bottleneck the path is the limit, otherwise recovery, slow start or the window);
 //! the peer's flow control; the pacer until the next packet may leave (the window, if the pacer only
-//! spreads the window over the round trip); else the application. The
+//! spreads the window over the round trip); else the application, until all of its streams are ended: then
+//! the recovery of what was lost, or nothing. The
 //! silence before a probe timeout counts as waiting for it, whatever the limiter was.
 //!
 //! A queue is standing while round trips exceed the minimum by an eighth, at least by the timer
@@ -11,6 +12,7 @@
 //! eighth and the 16 ms), and what is delivered in that time is at least a datagram: a bottleneck
 //! that holds less is not busy, and the delay is of the peer or of other traffic.
 
+mod limits;
 mod metrics;
 mod timeouts;
 
@@ -100,12 +102,17 @@ impl QuicSender {
             out.handshake.wait(from, to, event);
         }
         let is_quiet = self.knows_flight() && self.flight == 0 && to - from > self.timeout(out);
-        match limiter {
-            QuicLimiter::Application | QuicLimiter::Unknown if is_quiet => {
-                return self.add(out, QuicLimiter::Idle, (from, to), event);
-            }
-            QuicLimiter::Application => {}
-            _ => return self.add(out, limiter, (from, to), event),
+        let limiter = match limiter {
+            QuicLimiter::Application | QuicLimiter::Unknown if is_quiet => QuicLimiter::Idle,
+            // Nothing is left to send; what was lost is still missing.
+            QuicLimiter::Application if self.streams.are_finished() => match self.recovery {
+                Some(_) if self.flight > 0 => QuicLimiter::Recovery,
+                _ => QuicLimiter::Idle,
+            },
+            limiter => limiter,
+        };
+        if limiter != QuicLimiter::Application {
+            return self.add(out, limiter, (from, to), event);
         }
         let paced = self.not_before.clamp(from, to);
         let pacer = self.pacer(out);
@@ -187,67 +194,6 @@ impl QuicSender {
     /// Whether the log shows the bytes in flight, logged or as lengths of packets.
     const fn knows_flight(&self) -> bool {
         self.lengths || self.logged_flight
-    }
-
-    fn limiter(&self, out: &QuicAnalysis) -> QuicLimiter {
-        if out.handshake.complete.is_none() {
-            let limited = out.handshake.is_amplification_limited();
-            return if limited { QuicLimiter::AntiAmplification } else { QuicLimiter::Handshake };
-        }
-        let full = match self.window {
-            Some(window) if self.knows_flight() => {
-                self.flight.saturating_add(out.datagram) > window
-            }
-            _ => false,
-        };
-        if full {
-            return self.window_limiter(out);
-        }
-        if self.streams.is_blocked() {
-            QuicLimiter::ConnectionFlow
-        } else if self.streams.is_stream_blocked() {
-            QuicLimiter::StreamFlow
-        } else if self.streams.count_blocked {
-            QuicLimiter::StreamCount
-        } else if self.window.is_none() || !self.knows_flight() {
-            QuicLimiter::Unknown
-        } else {
-            QuicLimiter::Application
-        }
-    }
-
-    /// What a full window means.
-    fn window_limiter(&self, out: &QuicAnalysis) -> QuicLimiter {
-        if self.recovery.is_some() {
-            QuicLimiter::Recovery
-        } else if self.queue {
-            QuicLimiter::Path
-        } else if self.in_slow_start(out) {
-            QuicLimiter::SlowStart
-        } else {
-            QuicLimiter::Window
-        }
-    }
-
-    /// What limits the sender while the pacer holds the next packet: the window, if the pacer only
-    /// spreads it over the round trip; the pacer, if it allows less.
-    fn pacer(&self, out: &QuicAnalysis) -> QuicLimiter {
-        match self.pacing_ratio() {
-            Some(ratio) if ratio < ENOUGH_PACING => QuicLimiter::Pacing,
-            _ => self.window_limiter(out),
-        }
-    }
-
-    /// Pacing rate over the window's rate (window / smoothed RTT), if the log has a pacing rate.
-    fn pacing_ratio(&self) -> Option<f64> {
-        let window = self.window.filter(|&window| window > 0)?;
-        let (rate, smoothed) = (self.pacing_rate?, self.smoothed?);
-        Some(rate as f64 / 8.0 * smoothed as f64 / 1e9 / window as f64)
-    }
-
-    fn in_slow_start(&self, out: &QuicAnalysis) -> bool {
-        let below = self.ssthresh.zip(self.window).is_some_and(|(at, window)| window < at);
-        self.slow_start.unwrap_or(below || (self.ssthresh.is_none() && out.episodes.is_empty()))
     }
 
     fn progress(&mut self, at: u64) {
@@ -545,6 +491,10 @@ impl QuicSender {
 
     pub(super) fn finish(&mut self, out: &mut QuicAnalysis) {
         self.bursts.close(&mut out.bursts);
+        if !out.handshake.is_stopped() {
+            out.handshake.amplification = QuicSpan::default();
+            out.budget.move_to(QuicLimiter::AntiAmplification, QuicLimiter::Handshake);
+        }
         let busy = out.budget.of(QuicLimiter::Path).ns;
         out.bottleneck =
             (self.rate > 0.0 && self.min_rtt.is_some_and(|min| busy >= min)).then_some(self.rate);

@@ -170,6 +170,14 @@ fn a_server_waits_at_the_anti_amplification_limit() {
         log.push(0, &QuicRecord::Sent(packet));
     }
     log.received(80, QuicPacketKind::Handshake, 1_200, &[QuicFrame::Other]);
+    let rest = QuicPacketRecord {
+        kind: QuicPacketKind::Handshake,
+        number: Some(3),
+        bytes: Some(500),
+        frames: &[QuicFrame::Crypto { offset: 3_300, length: 400 }],
+        ..QuicPacketRecord::default()
+    };
+    log.push(80, &QuicRecord::Sent(rest));
     log.received(160, QuicPacketKind::OneRtt, 60, &[QuicFrame::Other]);
     let (analysis, diagnosis) = log.finish();
     assert_eq!(analysis.time(QuicLimiter::AntiAmplification), 80 * MS);

@@ -136,3 +136,60 @@ fn a_silence_with_nothing_in_flight_is_idle_without_a_window_too() {
         assert_eq!(idle, if acked { 60_050 * MS } else { 0 });
     }
 }
+
+/// A flight of 3,000 bytes after an Initial of 300 and the padding that few logs show, with nothing left to send:
+/// the server waits for the client, not for the limit.
+#[test]
+fn a_server_that_sends_no_more_was_not_at_the_anti_amplification_limit() {
+    let mut log = Log::new(false);
+    let hello = [QuicFrame::Crypto { offset: 0, length: 280 }];
+    log.received(0, QuicPacketKind::Initial, 300, &hello);
+    for number in 0..3 {
+        let packet = QuicPacketRecord {
+            kind: QuicPacketKind::Handshake,
+            number: Some(number),
+            bytes: Some(1_000),
+            frames: &[QuicFrame::Crypto { offset: number * 900, length: 900 }],
+            ..QuicPacketRecord::default()
+        };
+        log.push(0, &QuicRecord::Sent(packet));
+    }
+    log.received(80, QuicPacketKind::Handshake, 100, &[QuicFrame::Other]);
+    log.received(80, QuicPacketKind::OneRtt, 60, &[QuicFrame::Other]);
+    log.data(80, 0, 1_000);
+    log.ack(160, 0, 0);
+    let (analysis, diagnosis) = log.finish();
+    let times = [QuicLimiter::Handshake, QuicLimiter::AntiAmplification];
+    assert_eq!(times.map(|limiter| analysis.time(limiter)), [80 * MS, 0]);
+    assert!(diagnosis.findings.iter().all(|found| found.code != "CC802"));
+}
+
+/// Ten packets that end the only stream, of which one is lost: the application is not waited for, and the
+/// retransmission costs its round trip. Control streams never end.
+#[test]
+fn after_the_end_of_all_streams_the_application_is_no_limit() {
+    let mut log = Log::new(true);
+    log.window(0, 100_000);
+    log.sent(0, 0, 100, &[QuicFrame::Stream { id: 2, offset: 0, length: 10, fin: false }]);
+    for number in 1..=10 {
+        let fin = number == 10;
+        let offset = number * 1_000;
+        let frame = QuicFrame::Stream { id: 0, offset, length: 1_000, fin };
+        log.sent(0, number, 1_000, &[frame]);
+    }
+    log.ack(100, 0, 1);
+    log.ack(100, 3, 10);
+    let kind = QuicPacketKind::OneRtt;
+    let trigger = QuicLossTrigger::Packets;
+    log.push(100, &QuicRecord::Lost { kind, number: Some(2), trigger });
+    log.sent(
+        100,
+        11,
+        1_000,
+        &[QuicFrame::Stream { id: 0, offset: 2_000, length: 1_000, fin: false }],
+    );
+    log.ack(200, 11, 11);
+    let (analysis, diagnosis) = log.finish();
+    assert_eq!(analysis.time(QuicLimiter::Recovery), 100 * MS);
+    assert_eq!((analysis.time(QuicLimiter::Application), diagnosis.primary), (0, Some("CC811")));
+}
