@@ -193,10 +193,19 @@ impl QuicAnalyzer {
             self.guess_client(false);
         }
         self.out.received += 1;
+        self.sender.rhythm.received(at);
         self.has_frames |= !packet.frames.is_empty() || packet.has_ack;
         self.challenges(at, index, packet);
-        if packet.kind == QuicPacketKind::Handshake && self.out.client == Some(false) {
-            self.sender.discard(0);
+        if self.out.client == Some(false) {
+            match packet.kind {
+                QuicPacketKind::Handshake => self.sender.discard(0),
+                // Which a server can read once the handshake is complete (RFC 9001 section 5.7).
+                QuicPacketKind::OneRtt => {
+                    self.sender.discard(0);
+                    self.sender.discard(1);
+                }
+                _ => {}
+            }
         }
         if packet.has_ack {
             self.sender.acks(&mut self.out, at, index, packet);

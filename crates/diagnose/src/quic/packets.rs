@@ -93,6 +93,13 @@ impl PacketSpace {
         }
     }
 
+    /// Number of ack-eliciting packets that were never acknowledged although `threshold` later ones were.
+    pub(super) fn passed_over(&self, threshold: u64) -> u64 {
+        let Some(largest) = self.largest_acked else { return 0 };
+        let Some(below) = largest.checked_sub(threshold) else { return 0 };
+        self.sent.range(..=below).filter(|(_, packet)| packet.eliciting).count() as u64
+    }
+
     /// Discards the space; returns the bytes in flight.
     pub(super) fn discard(&mut self) -> u64 {
         let sent = core::mem::take(&mut self.sent);

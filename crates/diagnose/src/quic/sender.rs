@@ -21,6 +21,7 @@ use super::budget::{QuicLimiter, QuicSpan};
 use super::bursts::BurstMeter;
 use super::packets::{LostPacket, PacketSpace, SentPacket};
 use super::record::{QuicFrame, QuicLossTrigger, QuicPacketKind, QuicPacketRecord};
+use super::rhythm::RhythmMeter;
 use super::streams::StreamsFlow;
 
 /// Most congestion events listed; further ones count with the last.
@@ -32,6 +33,8 @@ const MAX_QUEUE_THRESHOLD: u64 = 16_000_000;
 /// Initial RTT (RFC 9002 section 6.2.2) and `max_ack_delay` (RFC 9000 section 18.2).
 const INITIAL_RTT: u64 = 333_000_000;
 const MAX_ACK_DELAY: u64 = 25_000_000;
+/// Later packets acknowledged that make one lost (RFC 9002 section 6.1.1).
+const PACKET_THRESHOLD: u64 = 3;
 /// Pacing at 1.25 windows per round trip (RFC 9002 section 7.7), if the log has no rate.
 const PACING_GAIN: f64 = 1.25;
 
@@ -82,6 +85,7 @@ pub(super) struct QuicSender {
     plateau: QuicPlateau,
     ce: u64,
     bursts: BurstMeter,
+    pub(super) rhythm: RhythmMeter,
     newly: Vec<SentPacket>,
     spurious: Vec<LostPacket>,
 }
@@ -233,6 +237,7 @@ impl QuicSender {
         if carries_data {
             let rate = self.window.zip(self.smoothed);
             self.bursts.push((at, event), (bytes, out.datagram), rate, &mut out.bursts);
+            self.rhythm.push(at, event);
             out.data = Some((out.data.map_or(at, |data| data.0), at));
         }
         let (Some(space), Some(number)) = (packet.kind.space(), packet.number) else { return };
@@ -491,6 +496,10 @@ impl QuicSender {
 
     pub(super) fn finish(&mut self, out: &mut QuicAnalysis) {
         self.bursts.close(&mut out.bursts);
+        out.rhythm = self.rhythm.finish();
+        if out.lost.is_empty() {
+            out.passed_over = self.spaces[2].passed_over(PACKET_THRESHOLD);
+        }
         if !out.handshake.is_stopped() {
             out.handshake.amplification = QuicSpan::default();
             out.budget.move_to(QuicLimiter::AntiAmplification, QuicLimiter::Handshake);

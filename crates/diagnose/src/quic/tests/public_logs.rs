@@ -193,3 +193,56 @@ fn after_the_end_of_all_streams_the_application_is_no_limit() {
     assert_eq!(analysis.time(QuicLimiter::Recovery), 100 * MS);
     assert_eq!((analysis.time(QuicLimiter::Application), diagnosis.primary), (0, Some("CC811")));
 }
+
+/// Groups of ten packets every 200 ms over a round trip of 300 ms: without a window in the log the timer is the
+/// limit, with one the application that writes on it.
+#[test]
+fn groups_of_a_timer_are_found() {
+    for (has_window, primary) in [(false, "CC838"), (true, "CC831")] {
+        let mut log = Log::new(true);
+        if has_window {
+            log.window(0, 1_000_000);
+        }
+        let mut acks = Vec::new();
+        for group in 0..30_u64 {
+            let at = group * 200;
+            while let Some(&(ack_at, to)) = acks.first().filter(|(ack_at, _)| *ack_at < at) {
+                log.ack(ack_at, 0, to);
+                acks.remove(0);
+            }
+            for n in 0..10 {
+                log.data(at, group * 10 + n, 1_200);
+            }
+            acks.push((at + 300, group * 10 + 9));
+        }
+        let (_, diagnosis) = log.finish();
+        assert_eq!(diagnosis.primary, Some(primary));
+        let timer = found(&diagnosis, "CC838");
+        assert!(timer.title.contains("200 ms, 10 packets"), "{}", timer.title);
+        assert_eq!(timer.severity == Severity::Note, has_window);
+    }
+}
+
+/// Old logs of quiche have no events of losses; one packet in five is never acknowledged.
+#[test]
+fn losses_show_in_what_is_never_acknowledged() {
+    for is_logged in [false, true] {
+        let mut log = Log::new(true);
+        log.window(0, 100_000);
+        for number in 0..40_u64 {
+            log.data(number * 20, number, 1_200);
+            if number % 5 != 0 {
+                log.ack(number * 20 + 10, number, number);
+            }
+        }
+        if is_logged {
+            let kind = QuicPacketKind::OneRtt;
+            let trigger = QuicLossTrigger::Packets;
+            log.push(800, &QuicRecord::Lost { kind, number: Some(5), trigger });
+        }
+        let (analysis, diagnosis) = log.finish();
+        assert_eq!(analysis.passed_over, if is_logged { 0 } else { 8 });
+        let expected = if is_logged { "1 of 40" } else { "8 of 40" };
+        assert!(found(&diagnosis, "CC811").title.starts_with(expected));
+    }
+}
