@@ -384,7 +384,7 @@ impl QuicSender {
         }
     }
 
-    /// Takes a round trip in which so many bytes were delivered.
+    /// Takes a round trip, and the number of bytes delivered in it.
     fn round_trip(&mut self, out: &mut QuicAnalysis, raw: u64, delay: u64, delivered: u64) {
         let min = self.min_rtt.map_or(raw, |min| min.min(raw));
         self.min_rtt = Some(min);

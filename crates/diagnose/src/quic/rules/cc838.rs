@@ -61,6 +61,7 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
         .because("a timer starts each group: of the pacer, of a rate-based controller, or of the application");
     if is_limit {
         found.confidence = Confidence::Medium;
+        found.severity = found.severity.min(Severity::Warning);
         found = found.unseen(
             "whose timer it is, and whether a window would have allowed more: the cost is an upper bound",
         );
