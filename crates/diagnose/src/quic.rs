@@ -22,6 +22,7 @@ mod packets;
 pub mod rates;
 mod receiver;
 pub mod record;
+pub mod rhythm;
 pub mod rules;
 mod sender;
 mod streams;

@@ -7,6 +7,7 @@ use super::bursts::QuicBursts;
 use super::handshake::QuicHandshake;
 use super::rates::RateHistory;
 use super::record::QuicLossTrigger;
+use super::rhythm::QuicRhythm;
 use super::transfer::QuicTransfer;
 
 /// A congestion event: the losses of one recovery period (RFC 9002 section 7.3.2), and what
@@ -192,6 +193,8 @@ pub struct QuicAnalysis {
     pub acks: u64,
     /// Packets declared lost, by trigger.
     pub lost: BTreeMap<QuicLossTrigger, u64>,
+    /// 1-RTT packets that were never acknowledged although later ones were, if the log has no losses at all.
+    pub passed_over: u64,
     /// Packets declared lost and acknowledged later.
     pub spurious: u64,
     /// Packets that the log itself calls spuriously lost.
@@ -204,6 +207,8 @@ pub struct QuicAnalysis {
     pub timeouts: u64,
     /// See `timeouts`.
     pub max_timeouts: u64,
+    /// Probe timeouts since data were last acknowledged.
+    pub unanswered: u64,
     /// Minimum RTT, last smoothed RTT and largest RTT sample, in ns.
     pub round_trips: Option<[u64; 3]>,
     /// Mean RTT, weighted by time, in ns.
@@ -256,6 +261,8 @@ pub struct QuicAnalysis {
     pub reported_application: u64,
     /// Bursts of the data sent.
     pub bursts: QuicBursts,
+    /// Rhythm of the data sent.
+    pub rhythm: QuicRhythm,
     /// Bytes acknowledged and bytes received over time.
     pub rates: RateHistory,
     /// Information that the log lacks.

@@ -56,6 +56,11 @@ impl QuicAnalyzer {
         self.inferred = true;
     }
 
+    /// Lets the server send without the limit of RFC 9000 section 8.1, as Google's QUIC does.
+    pub const fn lift_amplification_limit(&mut self) {
+        self.out.handshake.lift_amplification_limit();
+    }
+
     fn set_client(&mut self, client: Option<bool>) {
         self.out.client = client;
         self.client = client.unwrap_or(true);
@@ -207,10 +212,19 @@ impl QuicAnalyzer {
             self.guess_client(false);
         }
         self.out.received += 1;
+        self.sender.rhythm.received(at);
         self.has_frames |= !packet.frames.is_empty() || packet.has_ack;
         self.challenges(at, index, packet);
-        if packet.kind == QuicPacketKind::Handshake && self.out.client == Some(false) {
-            self.sender.discard(0);
+        if self.out.client == Some(false) {
+            match packet.kind {
+                QuicPacketKind::Handshake => self.sender.discard(0),
+                // Which a server can read once the handshake is complete (RFC 9001 section 5.7).
+                QuicPacketKind::OneRtt => {
+                    self.sender.discard(0);
+                    self.sender.discard(1);
+                }
+                _ => {}
+            }
         }
         if packet.has_ack {
             self.sender.acks(&mut self.out, LogEvent::new(at, index), packet);

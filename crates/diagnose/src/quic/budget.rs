@@ -157,6 +157,12 @@ impl QuicBudget {
         &self.spans[limiter as usize]
     }
 
+    /// Charges another limiter with the time of one.
+    pub(super) fn move_to(&mut self, from: QuicLimiter, to: QuicLimiter) {
+        let span = core::mem::take(&mut self.spans[from as usize]);
+        self.spans[to as usize].merge(&span);
+    }
+
     /// The sum, in ns.
     pub fn whole(&self) -> u64 {
         self.spans.iter().map(|span| span.ns).sum()

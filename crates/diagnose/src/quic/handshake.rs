@@ -32,6 +32,10 @@ pub struct QuicHandshake {
     received: u64,
     sent: u64,
     validated: bool,
+    /// Whether a packet arrived while the server was limited, and whether CRYPTO data that were not sent
+    /// before followed.
+    released: bool,
+    continued: bool,
 }
 
 /// Factor of the limit (RFC 9000 section 8.1).
@@ -43,6 +47,10 @@ impl QuicHandshake {
     /// Its duration, in ns.
     pub fn duration(&self) -> Option<u64> {
         self.complete?.checked_sub(self.began?)
+    }
+
+    pub(super) const fn lift_amplification_limit(&mut self) {
+        self.validated = true;
     }
 
     pub(super) fn complete(&mut self, at: u64, event: u64) {
@@ -81,6 +89,7 @@ impl QuicHandshake {
             for frame in packet.frames {
                 if let QuicFrame::Crypto { offset, length } = *frame {
                     let end = offset.saturating_add(length);
+                    self.continued |= self.released && end > self.crypto_end[space];
                     let repeated = length.min(self.crypto_end[space].saturating_sub(offset));
                     self.repeated = self.repeated.saturating_add(repeated);
                     self.crypto_end[space] = self.crypto_end[space].max(end);
@@ -117,7 +126,11 @@ impl QuicHandshake {
         if self.complete.is_some() {
             return;
         }
-        self.received += packet.bytes.unwrap_or(0);
+        self.released |= self.is_amplification_limited();
+        // A client's Initial is padded to a datagram of this length, which few logs show.
+        let is_padded = !client && packet.kind == QuicPacketKind::Initial;
+        let least = if is_padded { MIN_INITIAL } else { 0 };
+        self.received += packet.bytes.unwrap_or(0).max(least);
         self.validated |=
             client || matches!(packet.kind, QuicPacketKind::Handshake | QuicPacketKind::OneRtt);
         let done = packet.frames.contains(&QuicFrame::HandshakeDone);
@@ -132,6 +145,16 @@ impl QuicHandshake {
         !self.validated
             && self.received > 0
             && self.sent + MIN_INITIAL > AMPLIFICATION * self.received
+    }
+
+    /// Whether the limit stopped the server, as what it sent next shows; true if the log has no CRYPTO frames.
+    pub(super) fn is_stopped(&self) -> bool {
+        self.continued || self.crypto_end == [0; 3]
+    }
+
+    /// Whether CRYPTO data followed the time at the limit.
+    pub(super) const fn is_stopped_for_certain(&self) -> bool {
+        self.continued
     }
 
     pub(super) fn wait(&mut self, from: u64, to: u64, event: u64) {

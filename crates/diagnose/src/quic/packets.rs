@@ -27,6 +27,13 @@ pub(super) struct SentPacket {
     pub(super) carries_data: bool,
 }
 
+impl SentPacket {
+    /// Whether it tested a larger path MTU: without data, and larger than any packet acknowledged.
+    pub(super) const fn is_mtu_probe(&self, largest_acked: u64) -> bool {
+        !self.carries_data && largest_acked > 0 && self.bytes > largest_acked
+    }
+}
+
 /// A packet that was declared lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct LostPacket {
@@ -86,6 +93,13 @@ impl PacketSpace {
         while let Some((&number, _)) = self.lost.range(from..=to).next() {
             spurious.extend(self.lost.remove(&number));
         }
+    }
+
+    /// Number of ack-eliciting packets that were never acknowledged although `threshold` later ones were.
+    pub(super) fn passed_over(&self, threshold: u64) -> u64 {
+        let Some(largest) = self.largest_acked else { return 0 };
+        let Some(below) = largest.checked_sub(threshold) else { return 0 };
+        self.sent.range(..=below).filter(|(_, packet)| packet.eliciting).count() as u64
     }
 
     /// Discards the space; returns the bytes in flight.

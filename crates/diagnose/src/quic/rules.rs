@@ -23,6 +23,7 @@ mod cc834;
 mod cc835;
 pub(in crate::quic) mod cc836;
 pub(in crate::quic) mod cc837;
+mod cc838;
 mod cc841;
 mod cc851;
 mod cc852;
@@ -67,6 +68,7 @@ pub const QUIC_RULES: &[QuicRule] = &[
     cc835::RULE,
     cc836::RULE,
     cc837::RULE,
+    cc838::RULE,
     cc841::RULE,
     cc851::RULE,
     cc852::RULE,

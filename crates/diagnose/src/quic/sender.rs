@@ -3,14 +3,17 @@
 //! Between two events one limiter holds. In order: the handshake; a full congestion window (with a
 //! queue at the bottleneck the path is the limit, otherwise recovery, slow start or the window);
 //! the peer's flow control; the pacer until the next packet may leave (the window, if the pacer only
-//! spreads the window over the round trip); else the application. The
+//! spreads the window over the round trip); else the application, until all of its streams are ended: then
+//! the recovery of what was lost, or nothing. The
 //! silence before a probe timeout counts as waiting for it, whatever the limiter was.
 //!
 //! A queue is standing while round trips exceed the minimum by an eighth, at least by the timer
 //! granularity of 1 ms (RFC 9002 section 6.1.2), at most by 16 ms (RFC 9406 section 4.2 has the
-//! eighth and the 16 ms).
+//! eighth and the 16 ms), and what is delivered in that time is at least a datagram: a bottleneck
+//! that holds less is not busy, and the delay is of the peer or of other traffic.
 
 mod flight;
+mod limits;
 mod metrics;
 mod round_trips;
 mod timeouts;
@@ -25,6 +28,7 @@ use super::bursts::BurstMeter;
 use super::clock::LogEvent;
 use super::packets::{LostPacket, PacketSpace, SentPacket};
 use super::record::{QuicFrame, QuicLossTrigger, QuicPacketKind, QuicPacketRecord};
+use super::rhythm::RhythmMeter;
 use super::streams::StreamsFlow;
 
 use flight::{DeliveryMeter, FlightMeter};
@@ -38,6 +42,8 @@ const MAX_EPISODES: usize = 1 << 14;
 const MIN_DATAGRAM: u64 = 1_200;
 /// `max_ack_delay` (RFC 9000 section 18.2).
 const MAX_ACK_DELAY: Duration = Duration::from_millis(25);
+/// Later packets acknowledged that make one lost (RFC 9002 section 6.1.1).
+const PACKET_THRESHOLD: u64 = 3;
 
 /// Below this ratio of the pacing rate to the window's rate the window never fills.
 pub(super) const ENOUGH_PACING: f64 = 0.95;
@@ -57,6 +63,7 @@ pub(super) struct QuicSender {
     plateau: QuicPlateau,
     ce: u64,
     bursts: BurstMeter,
+    pub(super) rhythm: RhythmMeter,
     newly: Vec<SentPacket>,
     spurious: Vec<LostPacket>,
 }
@@ -74,11 +81,20 @@ impl QuicSender {
         if limiter == QuicLimiter::AntiAmplification {
             out.handshake.wait(from.as_nanos(), now.ns(), now.index);
         }
+        let is_quiet = self.flight.known() == Some(0) && time > self.timeout(out);
+        let limiter = match limiter {
+            QuicLimiter::Application | QuicLimiter::Unknown if is_quiet => QuicLimiter::Idle,
+            // Nothing is left to send; what was lost is still missing.
+            QuicLimiter::Application if self.streams.are_finished() => {
+                match self.recovery.is_open() && !self.flight.is_empty() {
+                    true => QuicLimiter::Recovery,
+                    false => QuicLimiter::Idle,
+                }
+            }
+            limiter => limiter,
+        };
         if limiter != QuicLimiter::Application {
             return self.add(out, limiter, from, now);
-        }
-        if self.flight.is_empty() && time > self.timeout(out) {
-            return self.add(out, QuicLimiter::Idle, from, now);
         }
         let paced = self.pacer.not_before.clamp(from, now.at);
         let pacer = self.pacer(out);
@@ -150,55 +166,6 @@ impl QuicSender {
         }
     }
 
-    fn limiter(&self, out: &QuicAnalysis) -> QuicLimiter {
-        if out.handshake.complete.is_none() {
-            let limited = out.handshake.is_amplification_limited();
-            return if limited { QuicLimiter::AntiAmplification } else { QuicLimiter::Handshake };
-        }
-        let is_full = |(window, flight): (u64, u64)| flight.saturating_add(out.datagram) > window;
-        if self.window.size.zip(self.flight.known()).is_some_and(is_full) {
-            return self.window_limiter(out);
-        }
-        if self.streams.is_blocked() {
-            QuicLimiter::ConnectionFlow
-        } else if self.streams.is_stream_blocked() {
-            QuicLimiter::StreamFlow
-        } else if self.streams.count_blocked {
-            QuicLimiter::StreamCount
-        } else if self.window.size.is_none() || !self.flight.is_known() {
-            QuicLimiter::Unknown
-        } else {
-            QuicLimiter::Application
-        }
-    }
-
-    /// What a full window means.
-    fn window_limiter(&self, out: &QuicAnalysis) -> QuicLimiter {
-        if self.recovery.is_open() {
-            QuicLimiter::Recovery
-        } else if self.round_trips.is_queued {
-            QuicLimiter::Path
-        } else if self.window.is_in_slow_start(out.episodes.is_empty()) {
-            QuicLimiter::SlowStart
-        } else {
-            QuicLimiter::Window
-        }
-    }
-
-    /// What limits the sender while the pacer holds the next packet: the window, if the pacer only
-    /// spreads it over the round trip; the pacer, if it allows less.
-    fn pacer(&self, out: &QuicAnalysis) -> QuicLimiter {
-        match self.pacing_ratio() {
-            Some(ratio) if ratio < ENOUGH_PACING => QuicLimiter::Pacing,
-            _ => self.window_limiter(out),
-        }
-    }
-
-    /// Pacing rate over the window's rate (window / smoothed RTT), if the log has a pacing rate.
-    fn pacing_ratio(&self) -> Option<f64> {
-        self.pacer.ratio(self.window.size, self.round_trips.smoothed)
-    }
-
     pub(super) fn sent(
         &mut self,
         out: &mut QuicAnalysis,
@@ -217,6 +184,7 @@ impl QuicSender {
             let rtt = self.round_trips.smoothed.map(Duration::as_nanos);
             let (rate, at) = (self.window.size.zip(rtt), now.ns());
             self.bursts.push((at, now.index), (bytes, out.datagram), rate, &mut out.bursts);
+            self.rhythm.push(at, now.index);
             out.data = Some((out.data.map_or(at, |data| data.0), at));
         }
         let (Some(space), Some(number)) = (packet.kind.space(), packet.number) else { return };
@@ -293,7 +261,8 @@ impl QuicSender {
             self.acknowledged(out, now.at, &newly, newest);
             if largest > before && newest.eliciting {
                 let delay = Duration::from_nanos(packet.ack_delay.unwrap_or(0));
-                self.round_trip(out, now.at.since(newest.at), delay);
+                let delivered = self.delivery.bytes - newest.delivered;
+                self.round_trip(out, now.at.since(newest.at), delay, delivered);
                 if packet.ack_delay.is_some() && packet.kind == QuicPacketKind::OneRtt {
                     let eliciting = newly.iter().filter(|packet| packet.eliciting).count();
                     ack_delay(out, delay, eliciting as u64, now.index);
@@ -334,6 +303,7 @@ impl QuicSender {
                 self.span(out).bytes += bytes;
             }
         }
+        out.unanswered = 0;
         out.rates.push(at.as_nanos() - out.first, 0, bytes);
         self.timeouts.on_progress(at);
         let min_rtt = self.round_trips.min.filter(|_| self.round_trips.is_queued);
@@ -341,8 +311,15 @@ impl QuicSender {
         self.recovery.on_acked(newest.at);
     }
 
-    fn round_trip(&mut self, out: &mut QuicAnalysis, raw: Duration, delay: Duration) {
-        let smoothed = self.round_trips.sample(raw, delay).as_nanos();
+    /// Takes a round trip, and the number of bytes delivered in it.
+    fn round_trip(
+        &mut self,
+        out: &mut QuicAnalysis,
+        raw: Duration,
+        delay: Duration,
+        delivered: u64,
+    ) {
+        let smoothed = self.round_trips.sample(raw, delay, (delivered, out.datagram)).as_nanos();
         let raw = raw.as_nanos();
         let trips = out.round_trips.get_or_insert([raw, raw, raw]);
         *trips = [trips[0].min(raw), smoothed, trips[2].max(raw)];
@@ -365,6 +342,10 @@ impl QuicSender {
             if packet.carries_data {
                 lost_size(out, now, packet.bytes);
             }
+        }
+        // The loss of a probe of the path MTU is no sign of congestion (RFC 9000 section 14.4).
+        if packet.is_some_and(|packet| packet.is_mtu_probe(out.sizes.largest_acked)) {
+            return;
         }
         let sent_at = packet.map(|packet| packet.at);
         if !self.recovery.covers(sent_at) || out.episodes.is_empty() {
@@ -408,6 +389,14 @@ impl QuicSender {
 
     pub(super) fn finish(&mut self, out: &mut QuicAnalysis) {
         self.bursts.close(&mut out.bursts);
+        out.rhythm = self.rhythm.finish();
+        if out.lost.is_empty() {
+            out.passed_over = self.spaces[2].passed_over(PACKET_THRESHOLD);
+        }
+        if !out.handshake.is_stopped() {
+            out.handshake.amplification = QuicSpan::default();
+            out.budget.move_to(QuicLimiter::AntiAmplification, QuicLimiter::Handshake);
+        }
         let busy = out.budget.of(QuicLimiter::Path).ns;
         let (rate, min_rtt) = (self.delivery.rate, self.round_trips.min.map(Duration::as_nanos));
         out.bottleneck = (rate > 0.0 && min_rtt.is_some_and(|min| busy >= min)).then_some(rate);

@@ -39,8 +39,12 @@ pub(super) struct StreamsFlow {
     pub(super) count_blocked: bool,
     /// Number of streams at their limit.
     blocked_streams: usize,
-    /// Number of streams that are not blocked and not ended.
+    /// Number of streams opened.
     pub(super) opened: u64,
+    /// Number of bidirectional streams opened, and of those that are not ended. Unidirectional ones (the
+    /// control streams of HTTP/3) may never end.
+    bidirectional: u64,
+    unfinished: usize,
     /// The stream that was last found at its limit, with the limit.
     pub(super) last_blocked: Option<(u64, u64)>,
     /// Limit at which the connection was last blocked.
@@ -81,17 +85,23 @@ impl StreamsFlow {
         let initial = self.initial_limit(id);
         if self.streams.len() >= MAX_STREAMS && !self.streams.contains_key(&id) {
             // A finished stream would be better, but finding one is linear.
-            if let Some((_, old)) = self.streams.pop_first() {
+            if let Some((old_id, old)) = self.streams.pop_first() {
                 self.blocked_streams -= usize::from(old.is_blocked());
+                self.unfinished -= usize::from(is_bidirectional(old_id) && !old.fin);
             }
         }
-        let opened = &mut self.opened;
+        let (opened, bidirectional) = (&mut self.opened, &mut self.bidirectional);
+        let unfinished = &mut self.unfinished;
         let state = self.streams.entry(id).or_insert_with(|| {
             *opened += 1;
+            *bidirectional += u64::from(is_bidirectional(id));
+            *unfinished += usize::from(is_bidirectional(id));
             StreamState { limit: initial, ..StreamState::default() }
         });
         let before = state.is_blocked();
+        let was_open = !state.fin;
         change(state);
+        *unfinished -= usize::from(is_bidirectional(id) && was_open && state.fin);
         let after = state.is_blocked();
         match (before, after) {
             (false, true) => self.blocked_streams += 1,
@@ -158,8 +168,18 @@ impl StreamsFlow {
         self.blocked_streams > 0
     }
 
+    /// Whether all bidirectional streams that were opened are ended.
+    pub(super) const fn are_finished(&self) -> bool {
+        self.bidirectional > 0 && self.unfinished == 0
+    }
+
     /// Whether the receiver's limits are known.
     pub(super) fn is_known(&self) -> bool {
         self.limit.is_some()
     }
+}
+
+/// Whether a stream with this ID is bidirectional (RFC 9000 section 2.1).
+const fn is_bidirectional(id: u64) -> bool {
+    id & 2 == 0
 }

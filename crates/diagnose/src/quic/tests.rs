@@ -1,5 +1,7 @@
 //! Tests of the rules on events made by hand, and of random events.
 
+mod public_logs;
+
 use proptest::prelude::*;
 use units::{Duration, Instant};
 
@@ -174,6 +176,14 @@ fn a_server_waits_at_the_anti_amplification_limit() {
         log.push(0, &QuicRecord::Sent(packet));
     }
     log.received(80, QuicPacketKind::Handshake, 1_200, &[QuicFrame::Other]);
+    let rest = QuicPacketRecord {
+        kind: QuicPacketKind::Handshake,
+        number: Some(3),
+        bytes: Some(500),
+        frames: &[QuicFrame::Crypto { offset: 3_300, length: 400 }],
+        ..QuicPacketRecord::default()
+    };
+    log.push(80, &QuicRecord::Sent(rest));
     log.received(160, QuicPacketKind::OneRtt, 60, &[QuicFrame::Other]);
     let (analysis, diagnosis) = log.finish();
     assert_eq!(analysis.time(QuicLimiter::AntiAmplification), 80 * MS);
@@ -430,7 +440,7 @@ fn a_handshake_that_an_error_ends_is_closed_not_slow() {
 
 /// A sender without a congestion window logs the largest number; a third of its packets is lost.
 #[test]
-fn losses_without_a_window_are_a_warning_if_they_are_many() {
+fn losses_without_a_window_are_an_error_if_they_are_many() {
     let mut log = Log::new(true);
     log.window(0, u64::MAX >> 2);
     for n in 0..60 {

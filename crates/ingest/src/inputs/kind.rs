@@ -57,9 +57,7 @@ impl InputKind {
         }
         // An object or a record separator, after an optional byte order mark and blanks.
         let json = begin.strip_prefix(b"\xef\xbb\xbf").unwrap_or(begin).trim_ascii_start();
-        if let Some(fields) = json.strip_prefix(b"{")
-            && fields.trim_ascii_start().starts_with(b"\"constants\"")
-        {
+        if is_netlog(json) {
             return Some(Self::NetLog);
         }
         if logs::flent::is_flent(json) {
@@ -91,6 +89,18 @@ impl InputKind {
     pub const fn is_log(self) -> bool {
         !matches!(self, Self::Capture | Self::TcpdumpText)
     }
+}
+
+/// Whether a JSON text begins with the fields of a NetLog: `constants`, or an event with its source.
+fn is_netlog(json: &[u8]) -> bool {
+    let Some(fields) = json.strip_prefix(b"{") else { return false };
+    let has = |field: &[u8]| json.windows(field.len()).any(|part| part == field);
+    fields.trim_ascii_start().starts_with(b"\"constants\"")
+        || (has(b"\"events\"")
+            && has(b"\"phase\"")
+            && has(b"\"source\"")
+            && !has(b"\"qlog_version\"")
+            && !has(b"\"file_schema\""))
 }
 
 fn is_pcap(begin: &[u8]) -> bool {

@@ -3,9 +3,15 @@
 //! A NetLog is one JSON object: `constants` with the numbers of event types, then `events`, of all
 //! sources of the browser. Frames are logged before the packet that they are sent in, and after the
 //! packet that they arrive in. It has no congestion window. Times are milliseconds. The file of a
-//! browser that did not exit lacks its end; what precedes it is read.
+//! browser that did not exit lacks its end; what precedes it is read. Tools that rewrite the file
+//! may put `constants` last; events are held back until they are known.
 //!
-//! Sources: `net/log/net_log_event_type_list.h`, `net/quic/quic_event_logger.cc` of Chromium.
+//! Google's own QUIC (versions up to Q050), also of its servers, differs: stream 1 carries the handshake
+//! (CHLO, REJ, SHLO) instead of CRYPTO frames, headers do not show the encryption level, stream 0 of a
+//! window update is the connection.
+//!
+//! Sources: `net/log/net_log_event_type_list.h`, `net/quic/quic_event_logger.cc` of Chromium;
+//! "QUIC Crypto" (A. Langley, W.-T. Chang, 2016).
 
 use core::fmt;
 use std::collections::BTreeMap;
@@ -27,6 +33,10 @@ const NANOS_PER_MS: u64 = 1_000_000;
 const NANOS_PER_US: u64 = 1_000;
 /// Most missing packets taken from an ACK frame.
 const MAX_MISSING: usize = 1 << 16;
+/// Most events held back until `constants`.
+const MAX_HELD: usize = 1 << 18;
+/// The stream of the handshake in Google's QUIC; in HTTP/3 it is never used (RFC 9114 section 6.1).
+const GOOGLE_CRYPTO: u64 = 1;
 
 #[derive(Deserialize)]
 struct Constants {
@@ -61,6 +71,12 @@ struct Session {
     sends_ack: bool,
     /// The packet that is being received.
     received: Option<Received>,
+    /// Whether no packet was logged yet.
+    is_new: bool,
+    /// Of Google's QUIC: whether the SHLO was sent or received.
+    google: Option<bool>,
+    /// Largest packet acknowledged.
+    acked: Option<u64>,
 }
 
 #[derive(Default)]
@@ -85,7 +101,30 @@ impl Session {
             sent: Vec::new(),
             sends_ack: false,
             received: None,
+            is_new: true,
+            google: None,
+            acked: None,
         }
+    }
+
+    /// Takes the host that logs for a server if the first packet is one received.
+    fn packet(&mut self, is_received: bool) {
+        if self.is_new && is_received {
+            self.analyzer = QuicAnalyzer::new(Some(false));
+        }
+        self.is_new = false;
+    }
+
+    /// Takes the session for one of Google's QUIC, whose handshake is complete or not.
+    const fn set_google(&mut self, done: bool) {
+        self.analyzer.lift_amplification_limit();
+        self.google = Some(done);
+    }
+
+    /// Processes a message of the handshake of Google's QUIC.
+    fn google_handshake(&mut self, message: &str) {
+        let done = message.starts_with("SHLO") || self.google == Some(true);
+        self.set_google(done);
     }
 
     /// Passes on the packet that was being received.
@@ -117,7 +156,7 @@ impl Session {
         }
         let Some(name) = name.strip_prefix("QUIC_SESSION_") else { return };
         if let Some(kind) = name.strip_suffix("_FRAME_SENT") {
-            match frame(kind, params) {
+            match frame(kind, params, self.google.is_some()) {
                 Some(frame) => self.sent.push(frame),
                 None => self.sends_ack |= kind == "ACK",
             }
@@ -125,13 +164,13 @@ impl Session {
         }
         if let Some(kind) = name.strip_suffix("_FRAME_RECEIVED") {
             let Some(packet) = &mut self.received else { return };
-            match frame(kind, params) {
+            match frame(kind, params, self.google.is_some()) {
                 Some(frame) => packet.frames.push(frame),
                 None if kind == "ACK" => {
                     packet.has_ack = true;
                     let delay = number("delta_time_largest_observed_us");
                     packet.ack_delay = delay.and_then(|us| us.checked_mul(NANOS_PER_US));
-                    acked(params, &mut packet.acked);
+                    acked(params, &mut self.acked, &mut packet.acked);
                 }
                 None => {}
             }
@@ -139,6 +178,7 @@ impl Session {
         }
         match name {
             "PACKET_SENT" => {
+                self.packet(false);
                 self.flush();
                 let packet = QuicPacketRecord {
                     kind: level(text("encryption_level")),
@@ -153,15 +193,25 @@ impl Session {
                 self.sends_ack = false;
             }
             "PACKET_RECEIVED" => {
+                self.packet(true);
                 self.flush();
                 let bytes = number("size").unwrap_or(0);
                 self.received = Some(Received { at, event: index, bytes, ..Received::default() });
             }
             "UNAUTHENTICATED_PACKET_HEADER_RECEIVED" => {
+                let mut kind = level(text("long_header_type"));
+                if text("header_format").starts_with("GOOGLE_QUIC") {
+                    let done = self.google == Some(true);
+                    self.set_google(done);
+                    kind = if done { QuicPacketKind::OneRtt } else { QuicPacketKind::Initial };
+                }
                 if let Some(packet) = &mut self.received {
                     packet.number = number("packet_number").or(packet.number);
-                    packet.kind = level(text("long_header_type"));
+                    packet.kind = kind;
                 }
+            }
+            "CRYPTO_HANDSHAKE_MESSAGE_SENT" | "CRYPTO_HANDSHAKE_MESSAGE_RECEIVED" => {
+                self.google_handshake(text("quic_crypto_handshake_message"));
             }
             "PACKET_LOST" => {
                 self.flush();
@@ -192,12 +242,16 @@ impl Session {
     }
 }
 
-/// A frame other than ACK.
-fn frame(kind: &str, params: &Map<String, Value>) -> Option<QuicFrame> {
+/// A frame other than ACK, of Google's QUIC or of RFC 9000.
+fn frame(kind: &str, params: &Map<String, Value>, google: bool) -> Option<QuicFrame> {
     let number = |name: &str| params.get(name).and_then(whole).unwrap_or(0);
+    let stream = params.get("stream_id").and_then(whole).filter(|&id| !google || id != 0);
     Some(match kind {
         "ACK" => return None,
         "PADDING" => QuicFrame::Padding,
+        "STREAM" if google && number("stream_id") == GOOGLE_CRYPTO => {
+            QuicFrame::Crypto { offset: number("offset"), length: number("length") }
+        }
         "STREAM" => QuicFrame::Stream {
             id: number("stream_id"),
             offset: number("offset"),
@@ -206,11 +260,11 @@ fn frame(kind: &str, params: &Map<String, Value>) -> Option<QuicFrame> {
         },
         "CRYPTO" => QuicFrame::Crypto { offset: number("offset"), length: number("data_length") },
         // The connection has the stream ID -1.
-        "WINDOW_UPDATE" => match params.get("stream_id").and_then(whole) {
+        "WINDOW_UPDATE" => match stream {
             Some(id) => QuicFrame::MaxStreamData { id, limit: number("byte_offset") },
             None => QuicFrame::MaxData(number("byte_offset")),
         },
-        "BLOCKED" => match params.get("stream_id").and_then(whole) {
+        "BLOCKED" => match stream {
             Some(id) => QuicFrame::StreamDataBlocked { id },
             None => QuicFrame::DataBlocked,
         },
@@ -224,13 +278,19 @@ fn frame(kind: &str, params: &Map<String, Value>) -> Option<QuicFrame> {
 }
 
 /// The ranges of an ACK frame: its bounds less the missing packets.
-fn acked(params: &Map<String, Value>, ranges: &mut Vec<(u64, u64)>) {
+///
+/// Before `smallest_observed` was logged, packets below the first missing one are either acknowledged or
+/// no longer listed, so only those after the largest one acknowledged `before` count.
+fn acked(params: &Map<String, Value>, before: &mut Option<u64>, ranges: &mut Vec<(u64, u64)>) {
     let Some(largest) = params.get("largest_observed").and_then(whole) else { return };
     let missing = params.get("missing_packets").and_then(Value::as_array);
     let mut missing: Vec<u64> =
         missing.into_iter().flatten().filter_map(whole).take(MAX_MISSING).collect();
     missing.sort_unstable();
-    let mut from = params.get("smallest_observed").and_then(whole).unwrap_or(0);
+    let next = before.map_or(0, |largest| largest.saturating_add(1));
+    let unlisted = missing.first().map_or(next, |&first| next.min(first));
+    let mut from = params.get("smallest_observed").and_then(whole).unwrap_or(unlisted);
+    *before = (*before).max(Some(largest));
     for number in missing {
         if number > from {
             ranges.push((from, number - 1));
@@ -272,6 +332,13 @@ pub(super) fn read(
         file.problems.push(&format_args!("event {}: {error}", sessions.events + 1));
     }
     file.frames = sessions.events;
+    if sessions.forgotten > 0 {
+        let left_out = sessions.forgotten;
+        file.problems.push(&format_args!(
+            "event {}: `constants` follows more than {MAX_HELD} events; {left_out} events left out",
+            MAX_HELD + 1
+        ));
+    }
     let mut connections = Vec::new();
     for (_, mut session) in sessions.open {
         session.flush();
@@ -281,7 +348,10 @@ pub(super) fn read(
                 number: connections.len() as u32,
                 title: session.title,
                 group: session.group,
-                vantage: Vantage::Client,
+                vantage: match analysis.client {
+                    Some(false) => Vantage::Server,
+                    _ => Vantage::Client,
+                },
                 sender: None,
                 analysis,
             });
@@ -298,15 +368,39 @@ pub(super) fn read(
 /// The sessions by their source, and the names of the event types of QUIC.
 #[derive(Default)]
 struct SessionTable {
-    names: BTreeMap<u64, String>,
+    names: Option<BTreeMap<u64, String>>,
+    /// Events before `constants`, with their indices.
+    held: Vec<(u64, Event)>,
+    forgotten: u64,
     open: BTreeMap<u64, Session>,
     events: u64,
 }
 
 impl SessionTable {
-    fn event(&mut self, event: &Event) {
+    fn event(&mut self, event: Event) {
         self.events += 1;
-        let Some(name) = self.names.get(&event.kind) else { return };
+        if self.names.is_some() {
+            self.process(self.events, &event);
+        } else if self.held.len() < MAX_HELD {
+            self.held.push((self.events, event));
+        } else {
+            self.forgotten += 1;
+        }
+    }
+
+    /// Sets the names of the event types, and processes the events before them.
+    fn set_names(&mut self, types: BTreeMap<String, u64>) {
+        let quic = types.into_iter().filter(|(name, _)| name.starts_with("QUIC_"));
+        self.names = Some(quic.map(|(name, number)| (number, name)).collect());
+        for (index, event) in core::mem::take(&mut self.held) {
+            self.process(index, &event);
+        }
+    }
+
+    fn process(&mut self, index: u64, event: &Event) {
+        let Some(name) = self.names.as_ref().and_then(|names| names.get(&event.kind)) else {
+            return;
+        };
         let time = whole(&event.time).and_then(|ms| ms.checked_mul(NANOS_PER_MS));
         let (Some(at), Value::Object(params)) = (time, &event.params) else { return };
         // The end of a session has no parameters of interest.
@@ -314,7 +408,7 @@ impl SessionTable {
             return;
         }
         let session = self.open.entry(event.source.id).or_insert_with(Session::new);
-        session.event(name, at, self.events, params);
+        session.event(name, at, index, params);
     }
 }
 
@@ -336,11 +430,7 @@ impl<'de> Visitor<'de> for &mut SessionTable {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         while let Some(field) = map.next_key::<String>()? {
             match field.as_str() {
-                "constants" => {
-                    let types = map.next_value::<Constants>()?.types;
-                    let quic = types.into_iter().filter(|(name, _)| name.starts_with("QUIC_"));
-                    self.names = quic.map(|(name, number)| (number, name)).collect();
-                }
+                "constants" => self.set_names(map.next_value::<Constants>()?.types),
                 "events" => map.next_value_seed(EventList(self))?,
                 _ => drop(map.next_value::<IgnoredAny>()?),
             }
@@ -369,7 +459,7 @@ impl<'de> Visitor<'de> for EventList<'_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
         while let Some(event) = list.next_element::<Event>()? {
-            self.0.event(&event);
+            self.0.event(event);
         }
         Ok(())
     }

@@ -83,6 +83,8 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
         "the server validated the client's address with a Retry, which costs a round trip"
     } else if handshake.negotiations > 0 {
         "the server does not speak the first version that the client offered"
+    } else if handshake.repeated > 0 {
+        "packets of the handshake were lost or late, and were retransmitted"
     } else {
         "the peer or this host took longer than the path: its certificate, its signature, or its scheduler"
     };
@@ -109,8 +111,13 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
         ])
         .because(cause);
     if let Some(rtt) = rtt {
-        let trips = lasted as f64 / rtt.max(1) as f64;
-        let text = format!("{}, so {trips:.1} of them; one is the least", time(rtt));
+        // Logs in milliseconds have round trips of 0.
+        let text = if rtt == 0 {
+            "below the log's resolution; one is the least".to_owned()
+        } else {
+            let trips = lasted as f64 / rtt as f64;
+            format!("{}, so {trips:.1} of them; one is the least", time(rtt))
+        };
         found = found.with([number("rtt_s", seconds(rtt), "round trip", text)]);
     } else {
         found.confidence = Confidence::Medium;

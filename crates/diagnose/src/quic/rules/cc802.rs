@@ -1,7 +1,7 @@
 //! CC802: the anti-amplification limit stops the server.
 //!
 //! Checks the log of a server for time in which it had sent three times what it had received and
-//! had not validated the client's address (RFC 9000 section 8.1).
+//! had not validated the client's address (RFC 9000 section 8.1), and for CRYPTO data that followed.
 //!
 //! Cost: the time at the limit.
 
@@ -38,7 +38,8 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
     let handshake = &analysis.handshake;
     let (received, sent) = handshake.limited_at?;
     let wait = handshake.amplification;
-    // The limit matters when the server had more to send: when it sent more at the next packet.
+    // The limit matters when the server had more to send: when it sent more at the next packet. Without such
+    // data the time is the handshake's.
     let rtt = analysis.round_trips.map_or(0, |[min, ..]| min);
     let stopped = wait.ns > 0 && sent + 1_200 > 3 * received;
     if !stopped || wait.ns < rtt / 2 || handshake.repeated + handshake.packets == 0 {
@@ -57,8 +58,10 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
                 format!("{}; the limit is {}", size(sent), size(3 * received)),
             ),
         ])
-        .because("the server's first flight is larger than three times the client's")
-        .unseen("whether the server had more to send at once");
-    found.confidence = Confidence::Medium;
+        .because("the server's first flight is larger than three times the client's");
+    if !handshake.is_stopped_for_certain() {
+        found.confidence = Confidence::Medium;
+        found = found.unseen("whether the server had more to send at once");
+    }
     Some(found)
 }

@@ -44,10 +44,10 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
         None => "the connection was closed",
     };
     let silence = analysis.budget.of(crate::quic::QuicLimiter::Idle).ns;
-    let title = if close.idle_timeout {
-        "the connection ended by the idle timeout".to_owned()
-    } else {
-        format!("{by} with the error {}", close.code)
+    let title = match (close.idle_timeout, close.by_peer) {
+        (true, Some(true)) => "the peer closed the connection after its idle timeout".to_owned(),
+        (true, _) => "the connection ended by the idle timeout".to_owned(),
+        (false, _) => format!("{by} with the error {}", close.code),
     };
     let mut found = finding(analysis, &RULE, 0, title)
         .at(interval((close.at, close.at)), (close.event, close.event))
@@ -57,8 +57,9 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
         (true, true) => format!("nothing was received for the timeout; idle {}", time(silence)),
         (true, false) => "the log has no reason".to_owned(),
     };
-    // An idle timeout after the last data is the usual end.
-    let in_order = close.idle_timeout && analysis.bytes() > 0 && analysis.timeouts == 0;
+    // An idle timeout after the last data, all of them acknowledged, is the usual end.
+    let answered = analysis.unanswered == 0 && (analysis.acks > 0 || !analysis.is_sender());
+    let in_order = close.idle_timeout && analysis.bytes() > 0 && answered;
     // Nothing can have been transferred.
     let failed = close.is_error && analysis.handshake.complete.is_none();
     found.severity = match (in_order, failed) {

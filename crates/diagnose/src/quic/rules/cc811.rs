@@ -2,7 +2,8 @@
 //!
 //! Checks for congestion events whose packets never arrived, and the time in which the window
 //! limited the sender until it was regained. On a log of the receiver: for packet numbers that
-//! never arrived.
+//! never arrived. On a log without events of losses: for packets that were never acknowledged although three later
+//! ones were (RFC 9002 section 6.1.1).
 //!
 //! Cost: that time less the time its bytes take at the rate of the bottleneck. Losses of a
 //! saturated path cost little: the path stays busy.
@@ -41,12 +42,17 @@ policers, a short queue) or comes from bursts. Losses that turn out to be reorde
     ],
 };
 
-/// If the log has no window, a loss of one packet in this number is a warning.
+/// If the log has no window, a loss of one packet in this number is an error: NewReno's window is then
+/// 1.22 / sqrt(0.1), below the four datagrams that the packet threshold of three needs, so that each loss
+/// waits for a timeout.
 const UNPRICED: u64 = 10;
 
 fn check(analysis: &QuicAnalysis) -> Option<Finding> {
     if !analysis.is_sender() {
         return received(analysis);
+    }
+    if analysis.passed_over > 0 {
+        return Some(passed_over(analysis));
     }
     let sum = episodes(analysis, |episode| !is_spurious(episode) && !episode.persistent)?;
     let real = sum.lost - sum.spurious;
@@ -89,9 +95,28 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
         .unseen(if sum.cost > 0 { bound(analysis) } else { "" });
     // Without a window the cost is unknown.
     if analysis.windows.is_none() && real * UNPRICED >= analysis.sent {
-        found.severity = found.severity.max(Severity::Warning);
+        found.severity = Severity::Error;
     }
     Some(found)
+}
+
+/// Losses of a log that has no events of them.
+fn passed_over(analysis: &QuicAnalysis) -> Finding {
+    let lost = analysis.passed_over;
+    let share = percent(lost, analysis.sent);
+    let title = format!(
+        "{lost} of {} packets were never acknowledged although later ones were ({share})",
+        analysis.sent
+    );
+    let mut found = finding(analysis, &RULE, 0, title)
+        .with([count("lost_packets", lost, "lost", format!("{lost} of {} sent", analysis.sent))])
+        .because("packets were dropped on the path or in a socket buffer")
+        .unseen("when they were declared lost, and what it cost: the log has no event of a loss");
+    if lost.saturating_mul(UNPRICED) >= analysis.sent {
+        found.severity = Severity::Error;
+    }
+    found.confidence = Confidence::Medium;
+    found
 }
 
 fn windows(analysis: &QuicAnalysis) -> Option<crate::rules::EvidenceItem> {
@@ -124,7 +149,10 @@ fn received(analysis: &QuicAnalysis) -> Option<Finding> {
         ])
         .because("packets were dropped on the path to this host or in its socket buffer, or the sender skipped numbers")
         .unseen("what it cost: the log of the sender shows its window");
-    found.severity = Severity::Warning;
+    found.severity = match arrivals.missing.saturating_mul(UNPRICED) >= all {
+        true => Severity::Error,
+        false => Severity::Warning,
+    };
     found.confidence = Confidence::Medium;
     Some(found)
 }

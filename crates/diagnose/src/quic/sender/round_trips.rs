@@ -49,8 +49,14 @@ impl RoundTrips {
     }
 
     /// Takes the round trip `raw` of an acknowledgment that the peer delayed by `delay` (RFC 9002
-    /// section 5.3); returns the smoothed one.
-    pub(super) fn sample(&mut self, raw: Duration, delay: Duration) -> Duration {
+    /// section 5.3); returns the smoothed one. With the bytes delivered in it, and the size of a
+    /// datagram: a queue holds at least one.
+    pub(super) fn sample(
+        &mut self,
+        raw: Duration,
+        delay: Duration,
+        (delivered, datagram): (u64, u64),
+    ) -> Duration {
         let min = self.min.map_or(raw, |min| min.min(raw));
         self.min = Some(min);
         let adjusted = if raw >= min + delay { raw - delay } else { raw };
@@ -65,7 +71,9 @@ impl RoundTrips {
         };
         (self.smoothed, self.variance) = (Some(smoothed), Some(variance));
         self.source = RttSource::Acks;
-        self.is_queued = is_queue(min, adjusted);
+        let waiting = u128::from(delivered) * u128::from(adjusted.saturating_sub(min).as_nanos());
+        let holds = waiting >= u128::from(datagram) * u128::from(raw.as_nanos());
+        self.is_queued = holds && is_queue(min, adjusted);
         smoothed
     }
 

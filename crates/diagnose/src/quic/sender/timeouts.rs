@@ -25,6 +25,7 @@ impl QuicSender {
     pub(super) fn timeout_at(&mut self, out: &mut QuicAnalysis, now: LogEvent) {
         let Some(waited) = self.timeouts.expire(now.at) else { return };
         out.timeouts += 1;
+        out.unanswered += 1;
         if out.handshake.complete.is_none() {
             out.handshake.timeouts += 1;
         }

@@ -152,7 +152,7 @@ fn sessions_of_a_netlog_are_connections() {
         event(150, 9, r#"{"stream_id":-1,"byte_offset":5000}"#),
         event(151, 7, r#"{"packet_number":1,"transmission_type":"LOSS_RETRANSMISSION"}"#),
         event(160, 4, r#"{"size":40}"#),
-        event(160, 6, r#"{"largest_observed":2,"missing_packets":[]}"#),
+        event(160, 6, r#"{"largest_observed":2,"smallest_observed":1,"missing_packets":[]}"#),
         event(170, 10, r#"{"quic_error":67,"from_peer":true,"details":"too bad"}"#),
     ];
     let whole = format!("{constants}{}]}}", events.join(",\n"));
@@ -174,4 +174,122 @@ fn sessions_of_a_netlog_are_connections() {
     assert!(problem.starts_with("event 12: EOF") && problem.contains("line "), "{problem}");
     let none = format!("{constants}]}}");
     assert!(refused(none.as_bytes()).contains("it has no QUIC session"));
+}
+
+/// Names of the event types of a NetLog, and one event of source 7.
+const NETLOG_TYPES: &str = r#"{"QUIC_SESSION_PACKET_SENT":2,"QUIC_SESSION_STREAM_FRAME_SENT":3,
+    "QUIC_SESSION_PACKET_RECEIVED":4,"QUIC_SESSION_UNAUTHENTICATED_PACKET_HEADER_RECEIVED":5,
+    "QUIC_SESSION_ACK_FRAME_RECEIVED":6,"QUIC_SESSION_PACKET_LOST":7,
+    "QUIC_SESSION_CRYPTO_HANDSHAKE_MESSAGE_SENT":8,"QUIC_SESSION_STREAM_FRAME_RECEIVED":9,
+    "QUIC_SESSION_CRYPTO_HANDSHAKE_MESSAGE_RECEIVED":11}"#;
+
+fn netlog_event(time: u64, kind: u64, params: &str) -> String {
+    format!(
+        r#"{{"params":{params},"phase":0,"source":{{"id":7,"type":10}},"time":"{time}","type":{kind}}}"#
+    )
+}
+
+fn netlog_sent(time: u64, number: u64, level: &str, stream: u64) -> String {
+    let frame = format!(r#"{{"fin":false,"length":1000,"offset":0,"stream_id":{stream}}}"#);
+    let packet = format!(
+        r#"{{"encryption_level":"ENCRYPTION_{level}","packet_number":{number},"size":1030}}"#
+    );
+    format!("{},{}", netlog_event(time, 3, &frame), netlog_event(time, 2, &packet))
+}
+
+fn netlog_received(time: u64, number: u64) -> String {
+    let header = format!(r#"{{"packet_number":{number},"header_format":"GOOGLE_QUIC_PACKET"}}"#);
+    format!(r#"{},{}"#, netlog_event(time, 4, r#"{"size":40}"#), netlog_event(time, 5, &header))
+}
+
+/// Tools that rewrite a NetLog put the names of the event types last.
+#[test]
+fn a_netlog_may_have_its_constants_last() {
+    let events =
+        [netlog_sent(100, 1, "FORWARD_SECURE", 0), netlog_sent(101, 2, "FORWARD_SECURE", 0)];
+    let events = events.join(",");
+    let last = format!(
+        r#"{{"timeTickOffset":5,"events":[{events}],"constants":{{"logEventTypes":{NETLOG_TYPES}}}}}"#
+    );
+    let reading = read_bytes(last.as_bytes());
+    assert_eq!(reading.files[0].kind, InputKind::NetLog);
+    assert_eq!(reading.quic[0].analysis.sent, 2);
+    // As with the names first, down to the events' numbers.
+    let first =
+        format!(r#"{{"constants":{{"logEventTypes":{NETLOG_TYPES}}},"events":[{events}]}}"#);
+    assert_eq!(read_bytes(first.as_bytes()).quic[0].analysis, reading.quic[0].analysis);
+    let none = format!(r#"{{"timeTickOffset":5,"events":[{events}]}}"#);
+    assert!(refused(none.as_bytes()).contains("it has no QUIC session"));
+}
+
+/// Older logs list the missing packets of an ACK from its smallest one, which they do not have: a lost
+/// packet that is no longer listed has not arrived.
+#[test]
+fn a_lost_packet_that_an_ack_no_longer_lists_has_not_arrived() {
+    let lost = |time, number: u64| {
+        netlog_event(time, 7, &format!(r#"{{"packet_number":{number},"transmission_type":"X"}}"#))
+    };
+    let ack = |time, largest: u64, missing: &str| {
+        let frame = format!(r#"{{"largest_observed":{largest},"missing_packets":[{missing}]}}"#);
+        format!("{},{}", netlog_event(time, 4, r#"{"size":40}"#), netlog_event(time, 6, &frame))
+    };
+    let mut events: Vec<String> =
+        (1..=8).map(|number| netlog_sent(100, number, "FORWARD_SECURE", 0)).collect();
+    events.extend([
+        ack(150, 5, "2,3"),
+        lost(151, 2),
+        lost(151, 3),
+        // Packet 3 is above the smallest, so it arrived; packet 2 may have been left out.
+        ack(160, 8, ""),
+        netlog_sent(161, 9, "FORWARD_SECURE", 0),
+        ack(170, 9, ""),
+    ]);
+    let log = format!(
+        r#"{{"constants":{{"logEventTypes":{NETLOG_TYPES}}},"events":[{}]}}"#,
+        events.join(",")
+    );
+    let analysis = &read_bytes(log.as_bytes()).quic[0].analysis;
+    assert_eq!((analysis.all_lost(), analysis.spurious), (2, 0));
+    // With one of them still missing, the other one has arrived.
+    let log = log.replace(
+        r#""largest_observed":8,"missing_packets":[]"#,
+        r#""largest_observed":8,"missing_packets":[2]"#,
+    );
+    let analysis = &read_bytes(log.as_bytes()).quic[0].analysis;
+    assert_eq!((analysis.all_lost(), analysis.spurious), (2, 1));
+}
+
+/// A server of Google's QUIC sends its REJ three times, and its first packet is one received.
+#[test]
+fn the_handshake_of_googles_quic_is_on_stream_1() {
+    let message = |time, kind, text: &str| {
+        netlog_event(time, kind, &format!(r#"{{"quic_crypto_handshake_message":"{text}<\n >"}}"#))
+    };
+    let events = [
+        netlog_received(100, 1),
+        netlog_event(100, 9, r#"{"fin":false,"length":1000,"offset":0,"stream_id":1}"#),
+        message(100, 11, "CHLO"),
+        message(100, 8, "REJ "),
+        netlog_sent(100, 1, "INITIAL", 1),
+        netlog_sent(300, 2, "INITIAL", 1),
+        netlog_sent(700, 3, "INITIAL", 1),
+        netlog_received(900, 2),
+        message(900, 11, "CHLO"),
+        message(900, 8, "SHLO"),
+        netlog_received(1_000, 3),
+        netlog_sent(1_000, 4, "FORWARD_SECURE", 5),
+    ];
+    let log = format!(
+        r#"{{"constants":{{"logEventTypes":{NETLOG_TYPES}}},"events":[{}]}}"#,
+        events.join(",")
+    );
+    let reading = read_bytes(log.as_bytes());
+    assert_eq!(reading.quic[0].vantage, ::logs::qlog::Vantage::Server);
+    let analysis = &reading.quic[0].analysis;
+    assert_eq!(analysis.client, Some(false));
+    assert_eq!((analysis.stream_bytes, analysis.arrivals.stream_bytes), (1_000, 0));
+    assert_eq!(analysis.handshake.duration(), Some(900_000_000));
+    assert_eq!(analysis.handshake.repeated, 2_000);
+    // It may send more than three times what it received.
+    assert_eq!(analysis.handshake.amplification.ns, 0);
 }
