@@ -82,7 +82,6 @@ impl SendSide {
     }
 
     /// Updates loss detection and processes an ECN echo.
-    #[inline(never)]
     fn process_ack<R: Recorder>(
         &mut self,
         conn: &Connection,
@@ -323,7 +322,6 @@ impl SendSide {
         self.cc.rate_based().map_or(2, RateController::windows_buffered)
     }
 
-    #[inline(never)]
     fn expand_buffer<R: Recorder>(&mut self, conn: &Connection, cx: &mut Cx<'_, R>) {
         // Is the window full of whole packets? The test needs no division.
         if (self.packets_in_flight() + 1) * conn.mss() > self.cwnd() {

@@ -181,7 +181,6 @@ impl KernelClock {
 
     /// [`KernelClock::deadline_cached`] for a clock or a span that needs the exact calculation.
     #[cold]
-    #[inline(never)]
     fn deadline_exact(&self, now: Instant, span: Duration) -> Instant {
         self.deadline(now, span)
     }
@@ -230,7 +229,6 @@ impl KernelClock {
     }
 }
 
-#[inline(never)]
 fn tick_of(nanos: u64, hz: u32) -> u64 {
     scaled(nanos, u64::from(hz), NANOS_PER_SECOND)
 }

@@ -430,7 +430,6 @@ impl SendSide {
     }
 
     /// Restarts the retransmission timer.
-    #[inline(never)]
     pub(crate) fn arm_retransmit(&mut self, conn: &Connection, timers: &mut Timers, now: Instant) {
         self.arm_retransmit_inline(conn, timers, now);
     }

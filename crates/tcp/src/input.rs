@@ -53,7 +53,6 @@ impl TcpEndpoint {
         }
     }
 
-    #[inline(never)]
     fn input_slow_path<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, segment: &Segment) {
         if unlikely(segment.flags.has(Flags::SYN | Flags::FIN))
             && self.conn.cfg.profile.lax.drop_synfin

@@ -68,7 +68,6 @@ impl TcpEndpoint {
         if idle { self.rest(cx, slot) } else { self.pass(cx, slot) }
     }
 
-    #[inline(never)]
     fn pass<R: Recorder>(
         &mut self,
         cx: &mut Cx<'_, R>,
@@ -178,7 +177,6 @@ impl TcpEndpoint {
     }
 
     /// One pass of rack_output.
-    #[inline(never)]
     fn rack_pass<R: Recorder>(
         &mut self,
         cx: &mut Cx<'_, R>,
@@ -238,7 +236,6 @@ impl TcpEndpoint {
 
     /// Calls the output routine while an acknowledgment is processed, as tcp_do_segment does before
     /// `snd_una` advances; the segments wait in the outbox until polled.
-    #[inline(never)]
     pub(crate) fn output_now<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
         self.snd.call_output();
         let mut slot = Segment::default();
@@ -275,7 +272,6 @@ impl SendSide {
         }
     }
 
-    #[inline(never)]
     fn begin_after_idle<R: Recorder>(&mut self, conn: &Connection, cx: &mut Cx<'_, R>) {
         let rto = self.rtt.estimator.rto();
         let (idle, rto, long) = self.idle_for(conn, cx.now, rto);
@@ -343,7 +339,6 @@ impl SendSide {
         self.cwnd()
     }
 
-    #[inline(never)]
     fn limited_window(&self, conn: &Connection) -> u64 {
         let cwnd = self.cwnd();
         // FreeBSD's base stack counts the segments released in `limited`, and sets the window

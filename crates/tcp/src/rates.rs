@@ -140,7 +140,6 @@ impl SendSide {
 
     /// Does pacing hold back data or a retransmission? If so, sets the pacing timer
     /// (tcp_pacing_check).
-    #[inline(never)]
     pub(crate) fn pacing_blocks(
         &mut self,
         conn: &Connection,
@@ -274,7 +273,6 @@ impl SendSide {
 
 impl Connection {
     #[cold]
-    #[inline(never)]
     fn delay_of(&self, rates: &RateState, now: Instant) -> Duration {
         if rates.controls && rates.next_departure > now {
             self.clock.whole_ticks(rates.next_departure.since(now))

@@ -170,7 +170,6 @@ impl Reassembly {
 }
 
 #[cold]
-#[inline(never)]
 fn nothing() -> Box<OutOfOrderQueue> {
     Box::default()
 }

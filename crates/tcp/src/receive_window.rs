@@ -499,7 +499,6 @@ impl ReceiveWindow {
 
     /// Ends a measurement; the next one begins with the next segment sent.
     #[cold]
-    #[inline(never)]
     fn autosize_now(&mut self, max: u64) -> Option<u64> {
         let ReceiveAutotuning::FreeBsd { since, counted } = &mut self.system else { return None };
         let busy = *counted > self.size / 2 / 4 * 3;

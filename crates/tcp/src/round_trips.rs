@@ -20,7 +20,6 @@ impl SendSide {
         if self.cc.uses_srtt() { self.smoothed_now(conn) } else { SmoothedRtt::default() }
     }
 
-    #[inline(never)]
     fn smoothed_now(&self, conn: &Connection) -> SmoothedRtt {
         let samples = self.rtt.samples;
         if let RttEstimator::FreeBsd(rtt) = &self.rtt.estimator {
@@ -132,7 +131,6 @@ impl SendSide {
         }
     }
 
-    #[inline(never)]
     fn report_ack_sample<R: Recorder>(
         &mut self,
         conn: &Connection,

@@ -22,7 +22,6 @@ const TICKED: usize = slot(Purpose::Retransmit) + 1;
 const OTHERS: usize = ALL.len() - TICKED;
 
 #[cold]
-#[inline(never)]
 fn none() -> Box<[Instant; OTHERS]> {
     Box::new([Instant::MAX; OTHERS])
 }

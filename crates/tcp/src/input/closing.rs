@@ -69,7 +69,6 @@ impl TcpEndpoint {
 
     /// Handles the acknowledgment of our FIN.
     #[cold]
-    #[inline(never)]
     pub(crate) fn on_fin_acked<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
         match self.conn.state {
             TcpState::FinWait1 => {

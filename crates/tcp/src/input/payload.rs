@@ -259,7 +259,6 @@ impl ReceiveSide {
     }
 
     /// Linux's decision about data that continues the stream.
-    #[inline(never)]
     fn linux_ack_decision(
         &mut self,
         conn: &Connection,
@@ -329,7 +328,6 @@ impl ReceiveSide {
     }
 
     /// Records what of data in order, which ends at `right`, waited behind the gap already as duplicate (tcp_ofo_queue).
-    #[inline(never)]
     fn note_overlap(&mut self, conn: &Connection, right: Offset) {
         let reports = conn.negotiated.sack && !conn.uses_sack_list() && self.duplicate.0.is_none();
         if let Some(overlap) = self.reassembly.overlap(self.nxt, right).filter(|_| reports) {
@@ -406,7 +404,6 @@ impl ReceiveSide {
 impl Connection {
     /// tcp_send_delayed_ack while the timer runs: it may only become shorter, and the ACK is due
     /// at once (the result) if it is about to expire.
-    #[inline(never)]
     fn shortens_delay(
         &self,
         timers: &mut Timers,

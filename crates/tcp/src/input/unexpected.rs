@@ -19,7 +19,6 @@ use crate::state::{ReceiveSide, SendSide};
 const PAWS_IDLE: Duration = Duration::from_secs(24 * 24 * 3_600);
 
 impl TcpEndpoint {
-    #[inline(never)]
     pub(super) fn input_unsynchronised<R: Recorder>(
         &mut self,
         cx: &mut Cx<'_, R>,

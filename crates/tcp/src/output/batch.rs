@@ -52,7 +52,6 @@ impl TcpEndpoint {
 
     /// Builds a full packet as `build_new` does, after another at the same instant and outside of
     /// recovery: the timers of the flight run already.
-    #[inline(never)]
     pub(super) fn build_next<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, slot: &mut Segment) {
         let at = self.snd.max;
         self.write_next_header(cx.now, at, self.conn.mss(), slot);

@@ -51,8 +51,7 @@ impl TcpEndpoint {
         self.rcv.compressed.waiting = 0;
     }
 
-    /// [`TcpEndpoint::write_header`], out of line for cold callers.
-    #[inline(never)]
+    /// [`TcpEndpoint::write_header`], once for all callers that are cold.
     pub(super) fn write_header_cold(
         &mut self,
         now: Instant,
@@ -98,7 +97,6 @@ impl TcpEndpoint {
 
     /// Builds a full segment of new data that is not the last, and records its transmission: a
     /// shortened [`TcpEndpoint::build`].
-    #[inline(never)]
     pub(super) fn build_new<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, slot: &mut Segment) {
         if self.snd.packets_in_flight() == 0 {
             self.snd.begin_flight(&self.conn, cx);
@@ -159,7 +157,6 @@ impl TcpEndpoint {
     /// Writes the header of a segment that leaves the state of the receiver alone, as tcp_respond
     /// does: an ACK that is due remains due, and the window does not count as advertised.
     #[cold]
-    #[inline(never)]
     fn write_response(&mut self, now: Instant, at: Offset, slot: &mut Segment) {
         let promised = self.rcv.adv.since(self.rcv.nxt).get();
         let window = self.rcv.window.window(promised, self.rcv.reassembly.bytes());

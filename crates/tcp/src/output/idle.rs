@@ -66,7 +66,6 @@ impl TcpEndpoint {
 
     /// The pass after a packet that filled the congestion window: a shortened
     /// [`TcpEndpoint::pass`].
-    #[inline(never)]
     pub(super) fn end_full_window<R: Recorder>(
         &mut self,
         cx: &mut Cx<'_, R>,
@@ -102,7 +101,6 @@ impl TcpEndpoint {
         });
     }
 
-    #[inline(never)]
     pub(super) fn build_ack_cold<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, slot: &mut Segment) {
         self.build_ack(cx, slot);
     }
@@ -119,7 +117,6 @@ impl ReceiveSide {
     }
 
     /// Writes SACK blocks into a segment with `len` bytes of payload.
-    #[inline(never)]
     pub(super) fn write_blocks(&mut self, conn: &Connection, len: u64, slot: &mut Segment) {
         let most_blocks = if conn.negotiated.timestamps { 3 } else { 4 };
         // Blocks fit only beside little data.

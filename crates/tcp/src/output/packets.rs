@@ -222,7 +222,6 @@ impl SendSide {
     /// tcp_tso_should_defer: defers a burst that is smaller than possible if the next
     /// acknowledgment is expected within a millisecond; returns the limiting window. `head`: length
     /// of the packet at the head of the queue.
-    #[inline(never)]
     fn defers(
         &mut self,
         conn: &Connection,
@@ -265,7 +264,6 @@ impl SendSide {
     }
 
     /// The output call of a write into `queue`; `pushed`: end of what it sends by tcp_push_one.
-    #[inline(never)]
     pub(crate) fn begin_write_call(
         &self,
         conn: &Connection,
@@ -281,7 +279,6 @@ impl SendSide {
     /// Does a burst of `len` bytes that no write sends wait because the device holds enough
     /// (tcp_small_queue_check)? It was cut off the head of the queue. The device is done with what it
     /// holds right afterwards, when a writer that waits has written (tcp_tsq_write).
-    #[inline(never)]
     fn throttles(
         &mut self,
         conn: &Connection,
@@ -321,7 +318,6 @@ impl SendSide {
     /// of the flow? The device is done with the packets of one instant right afterwards, so this
     /// matters only for what the application does at the same instant: a FIN then goes with the
     /// last data.
-    #[inline(never)]
     fn device_is_full(
         &mut self,
         conn: &Connection,

@@ -217,7 +217,6 @@ impl SendSide {
             && !loss.reno
     }
 
-    #[inline(never)]
     fn replan_probe_timer(
         &mut self,
         conn: &Connection,
