@@ -150,7 +150,7 @@ impl ValueScan {
         self.nest.is_empty() && !self.quoted && begun && ends_plain(byte)
     }
 
-    /// Reads bytes; returns how many belong to the value, and whether it is whole once it ends or is invalid.
+    /// Reads bytes; returns how many belong to the value, and whether it is complete once it ends or is invalid.
     fn take(&mut self, bytes: &[u8], begun: bool) -> (usize, Option<bool>) {
         let mut at = 0;
         while let Some(&byte) = bytes.get(at) {
