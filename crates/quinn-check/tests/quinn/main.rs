@@ -22,6 +22,7 @@ mod host;
 mod meter;
 mod profile;
 mod quinn_world;
+#[cfg(quinn_qlog)]
 mod whatif;
 
 use std::fmt::Write as _;

@@ -4,18 +4,23 @@
 //! A QUIC packet is represented by a TCP segment of the same size on the wire, which is equivalent
 //! for the elements; its sequence number identifies the packet.
 
+#[cfg(quinn_qlog)]
 use std::io::{self, Write};
 use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+#[cfg(quinn_qlog)]
+use std::sync::{Mutex, PoisonError};
 
 use packet::{Dir, Flags, Segment};
 use quinn_host::QuinnClock;
 use quinn_host::null_crypto::NullCrypto;
+#[cfg(quinn_qlog)]
+use quinn_proto::QlogConfig;
 use quinn_proto::congestion::{BbrConfig, CubicConfig, NewRenoConfig};
 use quinn_proto::{
     AckFrequencyConfig, ClientConfig, Connection, ConnectionHandle, ConnectionId,
-    ConnectionIdGenerator, DatagramEvent, Dir as Streams, Endpoint, EndpointConfig, QlogConfig,
-    ServerConfig, StreamEvent, StreamId, TransportConfig, VarInt,
+    ConnectionIdGenerator, DatagramEvent, Dir as Streams, Endpoint, EndpointConfig, ServerConfig,
+    StreamEvent, StreamId, TransportConfig, VarInt,
 };
 use sim::Scenario;
 use sim::live::{ExternalDelivery, LiveSimulation};
@@ -105,6 +110,7 @@ fn transport(every: u32, cc: QuinnController) -> TransportConfig {
     config
 }
 
+#[cfg(quinn_qlog)]
 fn with_controller(config: &mut TransportConfig, cc: QuinnController) {
     match cc {
         QuinnController::NewReno => {
@@ -120,9 +126,11 @@ fn with_controller(config: &mut TransportConfig, cc: QuinnController) {
 }
 
 /// The qlog that quinn-proto writes.
+#[cfg(quinn_qlog)]
 #[derive(Debug, Clone, Default)]
 struct SharedLog(Arc<Mutex<Vec<u8>>>);
 
+#[cfg(quinn_qlog)]
 impl Write for SharedLog {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).write(bytes)
@@ -134,6 +142,7 @@ impl Write for SharedLog {
 }
 
 /// quinn-proto's own qlog, in virtual time, of a transfer of `bytes` bytes with its defaults.
+#[cfg(quinn_qlog)]
 pub(crate) fn qlog(scenario: &Scenario, cc: QuinnController, seed: u8, bytes: u64) -> Vec<u8> {
     let clock = QuinnClock::default();
     let log = SharedLog::default();
