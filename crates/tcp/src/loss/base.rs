@@ -5,7 +5,7 @@
 //! After `goto drop` the kernel does nothing more: such an ACK does not update the window. Where it
 //! calls tcp_output before `snd_una` advances, so does this code ([`TcpEndpoint::output_now`]).
 
-use cc::{AckEvent, CongestionSignal as Sign, Controller, RecoveryEnd, WindowController};
+use cc::{AckEvent, CongestionSignal as Sign, Controller, WindowController};
 use machine::Cx;
 use packet::{Flags, Options, Segment};
 use record::{Cause, Event, Purpose, Recorder};
@@ -418,23 +418,16 @@ impl SendSide {
         }
     }
 
-    /// tcp_sack_lost_retransmission: a retransmission sent before data beyond the recovery point,
-    /// and still missing when such data is SACKed, is lost again. That is a new congestion signal.
+    /// Looks for a lost retransmission (tcp_sack_lost_retransmission).
     fn detect_lost_retransmission<R: Recorder>(&mut self, conn: &Connection, cx: &mut Cx<'_, R>) {
-        let point = self.cc.recovery_point();
-        let outstanding = self.max - self.una;
-        let in_recovery = self.in_fast_recovery();
-        let Some(loss) = self.loss_detector.sack() else { return };
-        if !in_recovery || !loss.holes.lost_retransmission(point) {
+        if !self.in_fast_recovery() {
             return;
         }
-        loss.prr.restart(outstanding);
-        let ssthresh = self.cc.control().ssthresh.unwrap_or(self.cc.control().window);
-        self.cc.set_window(ssthresh);
-        self.cc.leave_recovery();
+        let snd = self.sack_sequence(conn);
+        let event = self.congested(conn, cx.now, Sign::Loss);
+        let Some(loss) = self.loss_detector.sack() else { return };
+        let Some(change) = loss.on_lost_retransmission(&snd, event, &mut self.cc) else { return };
         self.totals.fast_recoveries += 1;
-        let change = self.cc.on_congested(&self.congested(conn, cx.now, Sign::Loss));
-        self.cc.set_window(Bytes(conn.mss()));
         self.note(conn, cx, change, Cause::LostRetransmission);
     }
 
@@ -488,18 +481,8 @@ impl SendSide {
         th_ack: Offset,
         pipe: i64,
     ) {
-        let max = self.max;
         let Some(loss) = self.loss_detector.sack() else { return };
-        loss.holes.clamp_fack(th_ack, max);
-        // The kernel compares an `int` with a `uint32_t`: a negative pipe becomes large.
-        let pipe = u64::from(pipe as u32);
-        let change = self.cc.on_recovered(&RecoveryEnd { th_ack, pipe });
-        let Some(loss) = self.loss_detector.sack() else { return };
-        loss.prr.prr_out = 0;
-        if loss.rule.settle == SettleRule::AfterAdvancing {
-            loss.prr.prr_delivered = 0;
-            loss.holes.forget_delivered();
-        }
+        let change = loss.on_recovered(th_ack, self.max, pipe, &mut self.cc);
         self.note(conn, cx, change, Cause::Recovered);
     }
 

@@ -1,14 +1,16 @@
 //! Loss state of FreeBSD's base stack: the scoreboard, PRR's counters, and the rules in which
-//! versions differ. `base` calls them in the kernel's order.
+//! versions differ; `steps` change it, and `base` calls them in the kernel's order.
 
 pub(crate) mod state;
+mod steps;
 
 use cc::Controller;
 use machine::Cx;
 use record::{Cause, Event, Recorder};
-use recovery::holes::{PartialAckInput, PipeRule, RescueInput, SackInput, SackUpdate};
-use recovery::prr::freebsd::{PrrFreeBsdInput, PrrRule, RecoveryCause};
-use units::{Bytes, Offset};
+use recovery::holes::SackUpdate;
+use units::Offset;
+
+use steps::SackSequence;
 
 use super::base::ProcessedAck;
 use super::{LossDetector, ReceivedAck};
@@ -16,71 +18,36 @@ use crate::connection::Connection;
 use crate::state::SendSide;
 
 impl SendSide {
-    /// tcp_sack_doack: before `snd_una` moves.
-    pub(super) fn sack_update(&mut self, conn: &Connection, received: &ReceivedAck) -> SackUpdate {
-        let (snd_una, snd_max) = (self.una, self.max);
-        let (snd_recover, t_maxseg) = (self.cc.recovery_point(), conn.negotiated.maxseg);
-        let Some(loss) = self.loss_detector.sack() else {
-            return SackUpdate::default();
-        };
-        loss.holes.update(&SackInput {
-            th_ack: received.th_ack,
-            blocks: received.blocks(),
-            snd_una,
-            snd_max,
-            snd_recover,
-            t_maxseg,
-        })
+    /// What the steps of the base stack read.
+    pub(super) fn sack_sequence(&self, conn: &Connection) -> SackSequence {
+        SackSequence {
+            una: self.una,
+            nxt: self.nxt,
+            max: self.max,
+            data_end: self.data_end(),
+            mss: conn.negotiated.mss,
+            maxseg: conn.negotiated.maxseg,
+        }
     }
 
-    /// tcp_do_prr_ack: sets the window to what this acknowledgment allows.
+    /// tcp_sack_doack: before `snd_una` moves.
+    pub(super) fn sack_update(&mut self, conn: &Connection, received: &ReceivedAck) -> SackUpdate {
+        let snd = self.sack_sequence(conn);
+        let Some(loss) = self.loss_detector.sack() else { return SackUpdate::default() };
+        loss.on_sack(received, &snd, self.cc.recovery_point())
+    }
+
+    /// tcp_do_prr_ack.
     pub(super) fn sack_prr<R: Recorder>(
         &mut self,
         conn: &Connection,
         cx: &mut Cx<'_, R>,
         ack: &ProcessedAck<'_>,
     ) {
-        let (una, nxt, max) = (self.una.0 as i64, self.nxt.0 as i64, self.max.0 as i64);
-        let recover = self.cc.recovery_point().0 as i64;
-        let control = self.cc.control();
-        let ssthresh = control.ssthresh.unwrap_or(control.window).get();
-        let (maxseg, pipe) = (conn.mss(), self.prr_pipe());
-        let dup_acks = u64::from(self.rexmt.dup_acks);
+        let snd = self.sack_sequence(conn);
         let Some(loss) = self.loss_detector.sack() else { return };
-        // 13.0 checks whether SACK was negotiated, later versions whether there are blocks or
-        // holes.
-        let sack = ack.sack_recovery || loss.rule.prr == PrrRule::Rfc6937;
-        let window = loss.prr.on_ack(
-            loss.rule.prr,
-            &PrrFreeBsdInput {
-                recovery: if sack { RecoveryCause::Sack } else { RecoveryCause::Duplicates },
-                changed: ack.update.changed,
-                maxseg,
-                ssthresh,
-                delivered: loss.holes.delivered(),
-                sack_bytes_rexmit: loss.holes.sack_bytes_rexmit(),
-                nxt: nxt - una,
-                outstanding: (max - una) as u64,
-                recover: recover - una,
-                pipe,
-                dup_acks,
-            },
-        );
-        self.cc.set_window(Bytes(window));
+        loss.on_prr_ack(ack, &snd, self.rexmt.dup_acks, &mut self.cc);
         self.emit_window(conn, cx, Cause::Recovering);
-    }
-
-    /// Bytes in flight as PRR counts them: in 13.0, without `rfc6675_pipe`, the bytes beyond the
-    /// highest SACKed one and those retransmitted.
-    fn prr_pipe(&self) -> i64 {
-        let LossDetector::Sack(loss) = &self.loss_detector else { return 0 };
-        match loss.rule.params.pipe {
-            PipeRule::Outstanding => {
-                let beyond = self.nxt.0 as i64 - loss.holes.snd_fack().0 as i64;
-                beyond + loss.holes.sack_bytes_rexmit() as i64
-            }
-            PipeRule::Sacked | PipeRule::SackedAndLost => self.computed_pipe(),
-        }
     }
 
     /// tcp_compute_pipe; all outstanding data where 13.0 does not call it.
@@ -97,36 +64,18 @@ impl SendSide {
         u64::from(self.computed_pipe() as u32)
     }
 
-    /// tcp_sack_partialack: an acknowledgment in recovery without blocks.
+    /// tcp_sack_partialack.
     pub(super) fn sack_partial_ack<R: Recorder>(
         &mut self,
         conn: &Connection,
         cx: &mut Cx<'_, R>,
         th_ack: Offset,
     ) {
-        let snd_recover = self.cc.recovery_point();
-        let control = self.cc.control();
-        let partial = PartialAckInput {
-            th_ack,
-            snd_una: self.una,
-            snd_nxt: self.nxt,
-            snd_recover,
-            maxseg: conn.negotiated.mss,
-            ssthresh: control.ssthresh.unwrap_or(control.window).get(),
-        };
-        let open_rescue_hole = RescueInput {
-            th_ack,
-            high_data: self.max.min(self.data_end()),
-            snd_recover,
-            maxseg: conn.negotiated.mss,
-        };
+        let snd = self.sack_sequence(conn);
         let Some(loss) = self.loss_detector.sack() else { return };
-        let window = loss.holes.partial_ack_window(&partial);
-        if loss.rule.newsack && loss.holes.open_rescue_hole(&open_rescue_hole) {
-            // The last segments may be lost too; no data beyond them can show it.
+        if loss.on_partial_ack(th_ack, &snd, &mut self.cc) {
             cx.emit(|| Event::Lost { packets: 1 });
         }
-        self.cc.set_window(Bytes(window));
         self.emit_window(conn, cx, Cause::Recovering);
     }
 
@@ -168,19 +117,10 @@ impl SendSide {
 
     /// Records `len` bytes sent, from a hole or not.
     pub(crate) fn sack_sent(&mut self, len: u64, hole: bool) {
-        let (point, recovering) = (self.cc.recovery_point(), self.in_fast_recovery());
-        let congested = self.rexmt.cwr_end.is_some();
+        let reduced = self.in_fast_recovery() || self.rexmt.cwr_end.is_some();
+        let point = self.cc.recovery_point();
         let Some(loss) = self.loss_detector.sack() else { return };
-        if recovering || congested {
-            loss.prr.on_sent(len);
-        }
-        if hole {
-            loss.holes.on_retransmit(len, point);
-            // The next segment at `snd_nxt` is beyond the data just retransmitted.
-            let retransmission = loss.holes.retransmitted_up_to();
-            if loss.rule.holes_after_timeout {
-                self.nxt = self.nxt.max(retransmission.unwrap_or(self.nxt));
-            }
-        }
+        let least = loss.on_sent(len, hole, reduced, point);
+        self.nxt = self.nxt.max(least.unwrap_or(self.nxt));
     }
 }
