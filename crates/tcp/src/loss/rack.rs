@@ -1,10 +1,10 @@
 //! FreeBSD's RACK stack (tcp_stacks/rack.c): loss detection by transmission times, with its own
 //! output calls, timers and pauses.
 //!
-//! An acknowledgment is processed in the steps of rack_do_segment (`acks`), each segment it covers
-//! or SACKs in `delivered`. A call of rack_output begins with an expired timer (`call`,
-//! `timeouts`), sends (`plan`), and ends with the entry on the wheel ([`recovery::hpts_rack`]) that
-//! schedules the next call.
+//! An acknowledgment is processed in the steps of rack_do_segment (`acks`, with those of this state in
+//! `steps`), each segment it covers or SACKs in `delivered`. A call of rack_output begins with an
+//! expired timer (`call`, `timeouts`), sends (`plan`), and ends with the entry on the wheel
+//! ([`recovery::hpts_rack`]) that schedules the next call.
 
 mod acks;
 mod call;
@@ -14,6 +14,7 @@ mod hystart_reports;
 mod persist;
 mod plan;
 pub(super) mod state;
+mod steps;
 mod timeouts;
 
 use recovery::rack_freebsd::RackFreeBsd;

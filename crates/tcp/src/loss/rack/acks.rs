@@ -9,14 +9,13 @@ use machine::Cx;
 use packet::Segment;
 use record::{Cause, Event, Recorder};
 use recovery::hpts_rack::RackTimer;
-use recovery::prr::rack::PrrRack;
-use recovery::rack_freebsd::{RackFreeBsd, micros};
-use recovery::rack_undo::RecoveryRevert;
+use recovery::rack_freebsd::micros;
 use recovery::sendmap::SentSegment;
 use recovery::{RttEstimator, RttInput, RttMeasurement};
 use units::{Bytes, Duration, Instant, Offset, unlikely};
 
 use super::delivered::{AckContext, AckEffects};
+use super::steps::RackPrrInput;
 use crate::connection::Connection;
 use crate::endpoint::{TcpEndpoint, TcpSide};
 use crate::loss::{DUP_THRESHOLD, LossDetector, ReceivedAck};
@@ -172,13 +171,9 @@ impl SendSide {
             // A FIN was sent.
             return None;
         }
-        let oldest = *self.scoreboard.oldest()?;
-        let strikes = self.loss_detector.freebsd_rack()?.strikes(oldest.start());
-        if !RackFreeBsd::is_suspected(&oldest, strikes) {
-            return None;
-        }
-        let thresh = self.rack_thresh(now);
-        RackFreeBsd::is_lost(&oldest, strikes, thresh, now).then_some(oldest)
+        let srtt = self.rtt.estimator.srtt();
+        let LossDetector::FreeBsdRack(rack) = &mut self.loss_detector else { return None };
+        rack.overdue(&mut self.scoreboard, srtt, now)
     }
 
     /// Was the segment marked lost by the last timeout, and not retransmitted since
@@ -252,32 +247,11 @@ impl SendSide {
                 .filter(|s| conn.negotiated.timestamps && s.ecr != 0)
                 .map(|s| s.ecr),
         };
-        let (una, clock) = (self.una, conn.clock);
-        let map = &mut self.scoreboard;
+        let una = self.una;
         let LossDetector::FreeBsdRack(rack) = &mut self.loss_detector else {
             return LogAckResult::default();
         };
-        let mut shown = AckEffects::default();
-        map.acknowledge(received.th_ack, |sent_segment| {
-            rack.on_acked(sent_segment, &at, clock.timestamp(sent_segment.sent_at()), &mut shown);
-        });
-        if received.th_ack > una && map.reneged() {
-            // rack_peer_reneges: the receiver dropped SACKed data.
-            map.clear_sacked();
-        }
-        if received.blocks().is_empty() && rack.reverts.may_revert() {
-            let reverted = rack.reverts.on_bare_ack(map.newest_passed().is_some());
-            shown.undone = reverted.filter(|_| rack.settings.revert_unsent).or(shown.undone);
-        }
-        let mut newest = None;
-        let reported = map.apply_sack(received.blocks(), |sent_segment| {
-            if rack.on_reported(sent_segment, &at, &mut shown) {
-                newest = newest.max(Some((sent_segment.sent_at(), sent_segment.end())));
-            }
-        });
-        if let Some((sent_at, end)) = newest {
-            map.pass(sent_at, end);
-        }
+        let (reported, shown) = rack.deliver(&mut self.scoreboard, received, &at, una, &conn.clock);
         if shown.retransmission
             && let RttEstimator::Rack(rtt) = &mut self.rtt.estimator
         {
@@ -290,11 +264,11 @@ impl SendSide {
             self.totals.spurious += 1;
             self.note(conn, cx, change, Cause::Undone);
         }
-        if reported.packets > 0 {
+        if shown.reported {
             let count = self.scoreboard.sums().sacked.packets.min(u64::from(u32::MAX)) as u32;
             cx.emit(|| Event::DupAck { count });
         }
-        let bytes = received.th_ack.since(una).get() + reported.bytes;
+        let bytes = received.th_ack.since(una).get() + reported;
         LogAckResult { bytes, shown }
     }
 
@@ -306,24 +280,9 @@ impl SendSide {
         cx: &mut Cx<'_, R>,
         received: &ReceivedAck,
     ) {
-        let (recover_or_restore, max) = (self.in_fast_recovery(), self.max);
-        let map = &mut self.scoreboard;
+        let (in_recovery, max) = (self.in_fast_recovery(), self.max);
         let LossDetector::FreeBsdRack(rack) = &mut self.loss_detector else { return };
-        let mut restored = None;
-        for &(start, end) in received.blocks() {
-            if start > received.th_ack || end > received.th_ack {
-                continue;
-            }
-            cold_path();
-            if !rack.probes.explains((start, end)) {
-                rack.rack.on_duplicate(max);
-            }
-            let any_passed = map.newest_passed().is_some();
-            let reverted =
-                rack.reverts.on_duplicate(end.since(start).get(), recover_or_restore, any_passed);
-            restored = reverted.filter(|_| rack.settings.revert_duplicates).or(restored);
-        }
-        rack.rack.on_ack(received.th_ack);
+        let restored = rack.on_duplicates(&mut self.scoreboard, received, in_recovery, max);
         if let Some(ssthresh) = restored {
             self.undo_rack_recovery(conn, cx, ssthresh);
         }
@@ -359,10 +318,7 @@ impl SendSide {
         let ssthresh = self.cc.control().ssthresh.map_or(u64::MAX, Bytes::get);
         let (flight, mss) = (self.max - self.una, conn.mss());
         let Some(rack) = self.loss_detector.freebsd_rack() else { return };
-        rack.undo.begin(ssthresh);
-        rack.reverts = RecoveryRevert::begin(ssthresh);
-        rack.prr = PrrRack::begin(flight, mss);
-        rack.timeout.in_recovery = false;
+        rack.begin_recovery(ssthresh, flight, mss);
         self.totals.fast_recoveries += 1;
         self.rtt.timing = None;
         self.abandon_cwr();
@@ -372,21 +328,17 @@ impl SendSide {
 
     /// Proportional rate reduction (rack_update_prr); may allow a lost segment to be sent at once.
     fn update_prr(&mut self, conn: &Connection, changed: u64, lost: bool) {
-        let pipe = self.scoreboard.sums().rack_pipe();
         let control = self.cc.control();
-        let ssthresh = control.ssthresh.unwrap_or(control.window).get();
-        let limited = self.data_end() <= self.max;
-        let mss = conn.mss();
-        let Some(rack) = self.loss_detector.freebsd_rack() else { return };
-        if limited {
-            rack.prr.on_limited_application(changed);
-        } else {
-            rack.prr.on_ack(changed, pipe, ssthresh, mss);
-        }
-        let credit = rack.prr.prr_sndcnt >= mss;
-        if lost && credit && !rack.hpts.is_entered() && !rack.hpts.is_paced() {
-            rack.hpts.forget_early();
-            rack.hpts.override_pause();
+        let input = RackPrrInput {
+            changed,
+            pipe: self.scoreboard.sums().rack_pipe(),
+            ssthresh: control.ssthresh.unwrap_or(control.window).get(),
+            mss: conn.mss(),
+            limited: self.data_end() <= self.max,
+            lost,
+        };
+        if let Some(rack) = self.loss_detector.freebsd_rack() {
+            rack.on_prr_ack(&input);
         }
     }
 
@@ -411,16 +363,9 @@ impl SendSide {
         cold_path();
         let outstanding = self.max - self.una;
         let limited = outstanding > self.buffer.used();
-        let mss = conn.mss();
-        let change = self.cc.on_recovered(&RecoveryEnd { th_ack: ack, pipe: outstanding });
-        let control = self.cc.control();
-        let window = control.window.max(control.ssthresh.unwrap_or(control.window));
+        let end = RecoveryEnd { th_ack: ack, pipe: outstanding };
         let Some(rack) = self.loss_detector.freebsd_rack() else { return };
-        let left = rack.prr.left(u64::from(rack.settings.addback), mss);
-        rack.prr.prr_sndcnt = 0;
-        rack.rack.on_recovered();
-        rack.undo.end();
-        self.cc.override_window(window + Bytes(if limited { 0 } else { left }));
+        let change = rack.end_recovery(&end, limited, conn.mss(), &mut self.cc);
         self.note(conn, cx, change, Cause::Recovered);
     }
 

@@ -31,6 +31,8 @@ pub(super) struct AckEffects {
     pub(super) undone: Option<u64>,
     /// The last timeout was spurious.
     pub(super) timeout_undone: bool,
+    /// Its blocks report data for the first time.
+    pub(super) reported: bool,
 }
 
 impl FreeBsdRackState {
