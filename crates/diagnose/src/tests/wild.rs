@@ -8,25 +8,6 @@ use super::{ISN, TestConnection};
 use crate::rules::Severity;
 use crate::{Diagnosis, Limiter};
 
-impl TestConnection {
-    /// Data of the server, below those of the client.
-    pub(super) fn request(&mut self, us: u64, acked: u64) {
-        let ack = SeqNum(ISN.wrapping_add(1).wrapping_add(acked as u32));
-        let flags = Flags::ACK | Flags::PSH;
-        let seq = SeqNum(ISN.wrapping_add(1));
-        let data = Segment {
-            dir: Dir::Reverse,
-            flags,
-            seq,
-            ack,
-            payload: 20,
-            window: 60_000 >> 4,
-            ..Segment::default()
-        };
-        self.push(us, data, ((us / 1_000) as u32, 0));
-    }
-}
-
 /// A reader stops for ten seconds: the window closes, and the sender probes it with a byte at
 /// `snd_una`, again and again. Nothing is lost. Without the handshake the scale is unknown, but zero
 /// is zero.
