@@ -24,8 +24,11 @@ test("a page of a run remembers theme and zoom, and saves plots", async ({ page 
   await plots.getByRole("button", { name: "Zoom in" }).click();
   await expect(page).toHaveURL(/#view=all:\d+-\d+$/);
   const zoomed = page.url();
-  await page.reload();
-  await expect(theme).toHaveText("Theme: dark");
+  // Chromium stores values for another process a moment later: on a loaded machine a reload may be too early.
+  await expect(async () => {
+    await page.reload();
+    await expect(theme).toHaveText("Theme: dark", { timeout: 2_000 });
+  }).toPass();
   await expect(page.locator("html")).toHaveAttribute("data-theme", "dark");
   expect(page.url()).toBe(zoomed);
 
