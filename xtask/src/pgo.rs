@@ -19,7 +19,7 @@ const TRAINING: [(&str, &str); 5] =
 
 /// Parts of the workloads that are compared, and how often each program runs them.
 const COMPARED: [(&str, &str, u32); 4] =
-    [("W1", "0.2", 6), ("W2", "0.3", 6), ("W3", "0.2", 6), ("W4", "0.25", 3)];
+    [("W1", "1", 5), ("W2", "1", 5), ("W3", "1", 5), ("W4", "0.5", 4)];
 
 /// Systems and controllers whose runs the instrumented program does.
 const SENDERS: [(&str, &str); 6] = [

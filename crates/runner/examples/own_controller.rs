@@ -11,6 +11,7 @@ use cc::external::{
     CcDecision, CcReport, ControllerError, ControllerFactory, ExternalAlgorithm, LossReport,
     ReportTrigger, UserController,
 };
+use cpu_time::ThreadTime;
 use scenario::{Overrides, load};
 use units::{Bytes, Instant};
 
@@ -74,15 +75,9 @@ fn main() {
         Ok(loaded) => loaded,
         Err(mistakes) => panic!("{}", mistakes[0]),
     };
-    let began = nanoseconds();
+    let began = ThreadTime::now();
     let outcome = sim::run(&loaded.scenario, &mut record::NullRecorder).expect("a good scenario");
-    let time_by_use = nanoseconds() - began;
+    let time_by_use = began.elapsed().as_nanos();
     let retransmitted: u64 = outcome.flows.iter().map(|flow| flow.retransmitted_segments).sum();
     println!("{} {retransmitted} {time_by_use}", outcome.segments);
-}
-
-/// CPU nanoseconds of this thread (Linux).
-fn nanoseconds() -> u64 {
-    let reported = fs::read_to_string("/proc/thread-self/schedstat").expect("schedstat of Linux");
-    reported.split_whitespace().next().and_then(|nanos| nanos.parse().ok()).expect("a number")
 }

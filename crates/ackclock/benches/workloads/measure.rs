@@ -1,7 +1,6 @@
 //! Measurement of CPU time, the best of several runs.
 
-use std::time::Instant;
-
+use cpu_time::ThreadTime;
 use record::NullRecorder;
 use scenario::{Loaded, Overrides, load};
 
@@ -20,15 +19,6 @@ impl BenchMeasurement {
     }
 }
 
-/// CPU seconds of this thread, where the system reports them (Linux), else wall-clock seconds:
-/// other processes do not count.
-fn seconds(since: Instant) -> f64 {
-    let reported = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
-    let nanos =
-        reported.as_deref().and_then(|reported| reported.split_whitespace().next()?.parse().ok());
-    nanos.map_or_else(|| since.elapsed().as_secs_f64(), |nanos: u64| nanos as f64 / 1e9)
-}
-
 /// Loads a scenario.
 pub(crate) fn loaded(text: &str) -> Loaded {
     match load(text, "workload", &Overrides::default()) {
@@ -38,13 +28,12 @@ pub(crate) fn loaded(text: &str) -> Loaded {
 }
 
 /// CPU seconds of `work`, the best of `tries`, and its result.
-#[expect(clippy::disallowed_methods, reason = "a benchmark measures time")]
 pub(crate) fn best<T>(tries: u32, mut work: impl FnMut() -> T) -> (f64, T) {
-    let clock = Instant::now();
     let mut once = || {
-        let began = seconds(clock);
+        // Of this thread: other processes do not count.
+        let began = ThreadTime::now();
         let made = work();
-        (seconds(clock) - began, made)
+        (began.elapsed().as_secs_f64(), made)
     };
     let first = once();
     (1..tries).fold(first, |best, _| {

@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Instant;
 
+use cpu_time::ProcessTime;
 use record::NullRecorder;
 use runner::sweep::execute;
 use scenario::{Study, StudyOverrides};
@@ -40,16 +41,6 @@ const SHAPES: [(&str, &str, u64); 2] = [
     ("20 points 1,000 times", "flow.up.start=0ms..19ms step 1ms", 1_000),
 ];
 
-/// CPU seconds of all threads of this process, where the system reports them (Linux; in steps of 10
-/// ms).
-fn process_seconds() -> Option<f64> {
-    let reported = std::fs::read_to_string("/proc/self/stat").ok()?;
-    // The name of the program is in brackets and may contain any character.
-    let fields: Vec<&str> = reported.rsplit_once(')')?.1.split_whitespace().collect();
-    let ticks = |field: usize| fields.get(field)?.parse::<f64>().ok();
-    Some((ticks(11)? + ticks(12)?) / 100.0)
-}
-
 /// Prints the cost of a run alone, and in a sweep over one thread and over all.
 #[expect(clippy::disallowed_methods, reason = "a benchmark measures time")]
 pub(crate) fn sweeps() {
@@ -81,7 +72,7 @@ pub(crate) fn sweeps() {
         for threads in 1..=cores {
             let (mut wall, mut processor) = (f64::INFINITY, f64::INFINITY);
             for _ in 0..3 {
-                let (clock, began) = (Instant::now(), process_seconds());
+                let (clock, began) = (Instant::now(), ProcessTime::now());
                 let lines = AtomicUsize::new(0);
                 let stop = AtomicBool::new(false);
                 let kept = execute(&study, 0..runs, &|_| false, threads, &stop, |row| {
@@ -90,8 +81,7 @@ pub(crate) fn sweeps() {
                 });
                 assert!(kept.is_ok() && lines.into_inner() > 0, "the runs are good");
                 wall = wall.min(clock.elapsed().as_secs_f64());
-                let time_by_use = process_seconds().zip(began).map(|(now, began)| now - began);
-                processor = processor.min(time_by_use.unwrap_or(wall * threads as f64));
+                processor = processor.min(began.elapsed().as_secs_f64());
             }
             single_packet = if threads == 1 { wall } else { single_packet };
             println!(
