@@ -82,6 +82,7 @@ impl SendSide {
     }
 
     /// Updates loss detection and processes an ECN echo.
+    #[inline(never)]
     fn process_ack<R: Recorder>(
         &mut self,
         conn: &Connection,

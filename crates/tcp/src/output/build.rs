@@ -97,6 +97,7 @@ impl TcpEndpoint {
 
     /// Builds a full segment of new data that is not the last, and records its transmission: a
     /// shortened [`TcpEndpoint::build`].
+    #[inline(never)]
     pub(super) fn build_new<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, slot: &mut Segment) {
         if self.snd.packets_in_flight() == 0 {
             self.snd.begin_flight(&self.conn, cx);
