@@ -107,6 +107,8 @@ pub(crate) struct Simulation<'a, O: Observer> {
     turns: u64,
     /// Segments delivered to external stacks.
     outside: Vec<ExternalDelivery>,
+    /// A host has a user-defined congestion controller.
+    has_external_cc: bool,
 }
 
 /// Runs a scenario until all flows finish or its duration ends.
@@ -195,6 +197,7 @@ impl<'a, O: Observer> Simulation<'a, O> {
             open: scenario.flows.len(),
             turns: 0,
             outside: Vec::new(),
+            has_external_cc: scenario.hosts.iter().any(|host| host.stack.has_external_cc()),
         };
         for (index, flow) in scenario.flows.iter().enumerate() {
             let [forward, reverse] = world.network.routes.of_path(flow.path).unwrap_or_default();
@@ -266,7 +269,7 @@ impl<'a, O: Observer> Simulation<'a, O> {
     /// Aborts the run once a user-defined congestion controller has failed.
     #[cold]
     fn check_controllers(&mut self) {
-        if !self.scenario.hosts.iter().any(|host| host.stack.has_external_cc()) {
+        if !self.has_external_cc {
             return;
         }
         let failed = self.ends.iter().find_map(|end| end.stack.controller_failure()).cloned();
