@@ -33,6 +33,12 @@ impl Delay {
             self.behind.push(entry);
         }
     }
+
+    /// Returns the packet that leaves next, and when.
+    #[inline(always)]
+    pub fn first(&self) -> Option<(Instant, PacketId)> {
+        self.first
+    }
 }
 
 impl Element for Delay {

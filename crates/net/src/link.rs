@@ -82,6 +82,12 @@ impl Link {
         self.queued += size;
         true
     }
+
+    /// Returns the packet that leaves next, and when.
+    #[inline(always)]
+    pub fn first(&self) -> Option<(Instant, PacketId)> {
+        self.sending.map(|(packet, at)| (at, packet))
+    }
 }
 
 impl Element for Link {

@@ -1,5 +1,7 @@
 //! A ring buffer.
 
+use units::prefetch;
+
 /// First in, first out: the queue of links and delays, cheaper than a double-ended queue since its
 /// positions are computed with a mask.
 #[derive(Debug, Clone)]
@@ -54,6 +56,9 @@ impl<T: Copy> RingBuffer<T> {
         self.len = self.len.checked_sub(1)?;
         let first = *self.places.get(self.head as usize)?;
         self.head = (self.head + 1) & (self.places.len() as u32).wrapping_sub(1);
+        if let Some(second) = self.places.get(self.head as usize) {
+            prefetch(second);
+        }
         Some(first)
     }
 }

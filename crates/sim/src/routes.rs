@@ -294,17 +294,30 @@ impl ElementNode {
         due
     }
 
-    /// Returns the first packet of a simple element, if it leaves at or before `now`, and when the
-    /// next one leaves: the element expects a wake-up then.
+    /// Returns the first packet of a simple element, if it leaves at or before `now`, and the next one
+    /// with its time: the element expects a wake-up then.
     #[inline(always)]
-    pub(crate) fn leave(&mut self, now: Instant) -> Option<(PacketId, Option<Instant>)> {
+    pub(crate) fn leave(
+        &mut self,
+        now: Instant,
+    ) -> Option<(PacketId, Option<(Instant, PacketId)>)> {
         let (packet, next) = match &mut self.stage {
-            ElementKind::Link(link) => (link.wake(now)?, link.next_wake()),
-            ElementKind::Delay(delay) => (delay.wake(now)?, delay.next_wake()),
+            ElementKind::Link(link) => (link.wake(now)?, link.first()),
+            ElementKind::Delay(delay) => (delay.wake(now)?, delay.first()),
             ElementKind::Other(_) => return None,
         };
-        self.armed = next;
+        self.armed = next.map(|(at, _)| at);
         Some((packet, next))
+    }
+
+    /// Returns the packet that leaves a plain link or a fixed delay next, and when.
+    #[inline(always)]
+    pub(crate) fn first(&self) -> Option<(Instant, PacketId)> {
+        match &self.stage {
+            ElementKind::Link(link) => link.first(),
+            ElementKind::Delay(delay) => delay.first(),
+            ElementKind::Other(_) => None,
+        }
     }
 
     /// Returns whether it never holds a packet.
@@ -437,23 +450,17 @@ impl RoutesBuilder<'_> {
                 self.hops.push(ElementNode::new(stage));
                 continue;
             }
-            let owner = format!("{kind} {} from {}", *count - 1, way());
-            match (
-                element,
-                ElementKind::new(
-                    element,
-                    &RandomSource { seed: self.scenario.seed, owner: &owner },
-                ),
-            ) {
-                (_, Some(stage)) => {
-                    hops.push(self.hops.len() as u32);
-                    self.hops.push(ElementNode::new(stage));
+            if let ElementSpec::Shared(index) = element {
+                if *index >= self.scenario.shared.len() {
+                    return None;
                 }
-                (ElementSpec::Shared(index), None) if *index < self.scenario.shared.len() => {
-                    hops.push(self.first_shared + *index as u32);
-                }
-                _ => return None,
+                hops.push(self.first_shared + *index as u32);
+                continue;
             }
+            let owner = format!("{kind} {} from {}", *count - 1, way());
+            let random_source = RandomSource { seed: self.scenario.seed, owner: &owner };
+            hops.push(self.hops.len() as u32);
+            self.hops.push(ElementNode::new(ElementKind::new(element, &random_source)?));
         }
         Some(hops)
     }

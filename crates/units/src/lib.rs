@@ -20,7 +20,7 @@ pub mod time;
 use serde::{Deserialize, Serialize};
 
 pub use bytes::Bytes;
-pub use hint::unlikely;
+pub use hint::{prefetch, unlikely};
 pub use rate::Rate;
 pub use ratio::Ratio;
 pub use rng::RandomStream;

@@ -97,8 +97,9 @@ impl<O: Observer> Simulation<'_, O> {
             if self.network.has_copies() {
                 self.send_copies();
             }
-            let Some(at) = next else { return };
+            let Some((at, first)) = next else { return };
             if at > now {
+                self.network.slots.prefetch(first);
                 return self.network.calendar.push(at, SimEvent::ElementIndex(index));
             }
             cold_path();
@@ -120,8 +121,9 @@ impl<O: Observer> Simulation<'_, O> {
                 self.send_copies();
             }
             let hop_index = &mut self.network.hops[index as usize];
-            let Some(at) = hop_index.next_wake() else { return };
+            let Some((at, first)) = hop_index.first() else { return };
             if at > now {
+                self.network.slots.prefetch(first);
                 // The first departure of a FIFO element may be scheduled already.
                 if hop_index.armed.is_none() {
                     hop_index.armed = Some(at);

@@ -202,6 +202,14 @@ impl PacketSlots {
         &self.slots[id.0 as usize].way
     }
 
+    /// Has the cursor of a packet fetched into the cache.
+    #[inline(always)]
+    pub(super) fn prefetch(&self, id: PacketId) {
+        if let Some(slot) = self.slots.get(id.0 as usize) {
+            units::prefetch(&slot.way);
+        }
+    }
+
     #[inline]
     pub(super) fn cursor_mut(&mut self, id: PacketId) -> &mut RouteCursor {
         &mut self.slots[id.0 as usize].way
