@@ -17,6 +17,7 @@ use units::{Bytes, Duration, Instant, Offset, unlikely};
 use crate::connection::Connection;
 use crate::endpoint::TcpEndpoint;
 use crate::loss::LossDetector;
+use crate::loss::base::AckNextStep;
 use crate::profile::{IdleRule, WindowUpdate};
 use crate::state::SendSide;
 use crate::timers::Timers;
@@ -32,7 +33,7 @@ impl TcpEndpoint {
     ) {
         let fin = if unlikely(self.snd.buffer.fin) { Some(self.snd.data_end()) } else { None };
         if matches!(self.snd.loss_detector, LossDetector::Sack(_)) {
-            self.base_ack(cx, segment, seq, ack);
+            self.on_base_ack(cx, segment, seq, ack);
         } else {
             let overtaken = ack < self.snd.una;
             self.snd.detector_ack(&self.conn, &mut self.timers, cx, segment, seq, ack);
@@ -45,6 +46,30 @@ impl TcpEndpoint {
         {
             cold_path();
             self.on_fin_acked(cx);
+        }
+    }
+
+    /// Processes an acknowledgment on FreeBSD's base stack, with the output calls in the middle of it.
+    fn on_base_ack<R: Recorder>(
+        &mut self,
+        cx: &mut Cx<'_, R>,
+        segment: &Segment,
+        seq: Offset,
+        ack: Offset,
+    ) {
+        let Self { conn, timers, snd, rcv, .. } = self;
+        let Some(ack) = snd.begin_base_ack(conn, timers, rcv, cx, segment, (seq, ack)) else {
+            return;
+        };
+        let mut next = snd.acknowledge(conn, timers, rcv, cx, segment, &ack);
+        while let AckNextStep::Output(after) = next {
+            self.rcv.ack_now |= after.acks_now();
+            self.output_now(cx);
+            let Self { conn, timers, snd, .. } = self;
+            next = snd.resume_base_ack(conn, timers, cx, segment, &ack, after);
+        }
+        if next == AckNextStep::Window {
+            self.snd.end_base_ack(&self.conn, cx, &ack.received);
         }
     }
 }

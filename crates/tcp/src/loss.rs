@@ -2,7 +2,7 @@
 //! RFC 6582), FreeBSD's base stack (`base`, with the scoreboard in `sack`), RACK-TLP (`rack_tlp`),
 //! and FreeBSD's RACK stack (`rack`).
 
-mod base;
+pub(crate) mod base;
 pub(crate) mod newreno;
 mod rack;
 mod rack_tlp;

@@ -3,9 +3,13 @@
 //! (tcp_input.c, tcp_sack.c; 13.0, 14.3 and main of October 2024, which differ by [`SackRule`]).
 //!
 //! After `goto drop` the kernel does nothing more: such an ACK does not update the window. Where it
-//! calls tcp_output before `snd_una` advances, so does this code ([`TcpEndpoint::output_now`]).
+//! calls tcp_output before `snd_una` advances, the steps return [`AckNextStep::Output`], and go on
+//! after the call with [`SendSide::resume_base_ack`]; `new_ack` has the steps of an acknowledgment
+//! that advances `snd_una`.
 
-use cc::{AckEvent, CongestionSignal as Sign, Controller, WindowController};
+mod new_ack;
+
+use cc::{CongestionSignal as Sign, Controller, WindowChange, WindowController};
 use machine::Cx;
 use packet::{Flags, Options, Segment};
 use record::{Cause, Event, Purpose, Recorder};
@@ -16,175 +20,236 @@ use units::{Bytes, Offset};
 use super::DUP_THRESHOLD;
 use super::{LossDetector, ReceivedAck};
 use crate::connection::Connection;
-use crate::endpoint::{TcpEndpoint, TcpState};
-use crate::profile::{DuplicateRule, LimitedTransmitRule, SackRule, SettleRule};
-use crate::sent::DeliveredPackets;
+use crate::endpoint::TcpState;
+use crate::profile::{DuplicateRule, LimitedTransmitRule, SackRule};
 use crate::state::{ReceiveSide, SendSide};
 use crate::timers::Timers;
 
 /// An acknowledgment and the resulting update of the scoreboard.
-pub(super) struct ProcessedAck<'a> {
-    pub(super) received: &'a ReceivedAck,
+#[derive(Debug)]
+pub(crate) struct ProcessedAck {
+    pub(crate) received: ReceivedAck,
     pub(super) update: SackUpdate,
     /// SACK was negotiated, and the ACK has blocks or there are holes (tcp_is_sack_recovery).
     pub(super) sack_recovery: bool,
+    rule: SackRule,
 }
 
-/// The step after an acknowledgment that does not advance `snd_una`.
+/// How an acknowledgment goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum AckNextStep {
+pub(crate) enum AckNextStep {
     /// Step 6: it may update the window.
     Window,
     /// `goto drop`.
     Drop,
+    /// tcp_output is called, then [`SendSide::resume_base_ack`].
+    Output(AfterOutput),
 }
 
-impl TcpEndpoint {
-    /// Processes an acceptable segment that acknowledges up to `ack`.
-    pub(crate) fn base_ack<R: Recorder>(
+/// The step after the output call within an acknowledgment, with what that step restores.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AfterOutput {
+    /// A recovery that retransmits holes has begun.
+    HoleRecovery,
+    /// A recovery that retransmits the segment at `snd_una` has begun.
+    SegmentRecovery { nxt: Offset, cause: Cause, change: WindowChange },
+    /// Limited transmit: `snd_max` and the window before the call.
+    LimitedTransmit { max: Offset, cwnd: u64 },
+    /// A partial acknowledgment with SACK.
+    PartialAck,
+    /// A partial acknowledgment without SACK.
+    NewRenoPartialAck { nxt: Offset, cause: Cause, cwnd: u64 },
+}
+
+impl AfterOutput {
+    /// Does the call send at least an ACK (`TF_ACKNOW`)?
+    pub(crate) const fn acks_now(self) -> bool {
+        matches!(self, Self::PartialAck | Self::NewRenoPartialAck { .. })
+    }
+}
+
+impl SendSide {
+    /// Begins with an acceptable segment that acknowledges up to `ack`: ECN, header prediction, the
+    /// scoreboard. Returns `None` if that is all.
+    pub(crate) fn begin_base_ack<R: Recorder>(
         &mut self,
+        conn: &Connection,
+        timers: &mut Timers,
+        rcv: &ReceiveSide,
         cx: &mut Cx<'_, R>,
         segment: &Segment,
-        seq: Offset,
-        ack: Offset,
-    ) {
-        let Some(loss) = self.snd.loss_detector.sack() else { return };
-        let rule = *loss.rule();
-        if self.snd.ecn.echoed(segment.flags) {
-            self.snd.on_ecn_echo(&self.conn, cx, ack);
+        (seq, ack): (Offset, Offset),
+    ) -> Option<ProcessedAck> {
+        let rule = *self.loss_detector.sack()?.rule();
+        if self.ecn.echoed(segment.flags) {
+            self.on_ecn_echo(conn, cx, ack);
         }
         if rule.undoes_on_any_ack {
-            self.snd.undo_bad_timeout(&self.conn, cx, segment, &rule);
+            self.undo_bad_timeout(conn, cx, segment, &rule);
         }
-        let wnd = self.conn.scaled_window(segment);
-        if self.snd.predicts_ack(&self.conn, &self.rcv, segment, seq, ack, wnd) {
-            let received = self.snd.parse_ack(&self.conn, segment, (seq, ack), wnd);
-            self.snd.advance_una(&self.conn, &mut self.timers, cx, segment, seq, &received);
-            self.snd.rexmt.dup_acks = 0;
-            self.snd.peer.wl2 = ack;
-            self.snd.call_output();
-            self.snd.wake_writer_after(&self.conn, cx);
-            return;
+        let wnd = conn.scaled_window(segment);
+        let predicted = self.predicts_ack(conn, rcv, segment, seq, ack, wnd);
+        let received = self.parse_ack(conn, segment, (seq, ack), wnd);
+        if predicted {
+            self.advance_una(conn, timers, cx, segment, &received);
+            self.rexmt.dup_acks = 0;
+            self.peer.wl2 = ack;
+            self.call_output();
+            self.wake_writer_after(conn, cx);
+            return None;
         }
-        let received = self.snd.parse_ack(&self.conn, segment, (seq, ack), wnd);
-        if self.acknowledge(cx, segment, seq, &received, &rule) == AckNextStep::Window {
-            self.snd.take_window(seq, ack, wnd);
-            self.snd.wake_writer_after(&self.conn, cx);
-        }
-    }
-
-    /// The steps from the scoreboard update on.
-    fn acknowledge<R: Recorder>(
-        &mut self,
-        cx: &mut Cx<'_, R>,
-        segment: &Segment,
-        seq: Offset,
-        received: &ReceivedAck,
-        rule: &SackRule,
-    ) -> AckNextStep {
-        let loss = match &mut self.snd.loss_detector {
-            LossDetector::Sack(loss) => loss,
-            _ => return AckNextStep::Window,
-        };
-        let sack_recovery = self.conn.negotiated.sack && (received.sacks || !loss.holes.is_empty());
+        let loss = self.loss_detector.sack()?;
+        let sack_recovery = conn.negotiated.sack && (received.sacks || !loss.holes.is_empty());
         let update = if sack_recovery {
-            let update = self.snd.sack_update(&self.conn, received);
+            let update = self.sack_update(conn, &received);
             if update.changed != SackChange::None {
-                self.snd.detect_lost_retransmission(&self.conn, cx);
+                self.detect_lost_retransmission(conn, cx);
             }
             update
         } else {
             loss.holes.forget_sacked();
             SackUpdate::default()
         };
-        let ack = ProcessedAck { received, update, sack_recovery };
-        if received.th_ack <= self.snd.una {
-            return self.no_new_ack(cx, segment, &ack, rule);
+        Some(ProcessedAck { received, update, sack_recovery, rule })
+    }
+
+    /// The steps after the scoreboard update, up to the first output call.
+    pub(crate) fn acknowledge<R: Recorder>(
+        &mut self,
+        conn: &Connection,
+        timers: &mut Timers,
+        rcv: &ReceiveSide,
+        cx: &mut Cx<'_, R>,
+        segment: &Segment,
+        ack: &ProcessedAck,
+    ) -> AckNextStep {
+        if ack.received.th_ack <= self.una {
+            return self.no_new_ack(conn, timers, rcv, cx, segment, ack);
         }
-        self.snd.rexmt.dup_acks = 0;
-        if self.snd.counts_as_duplicate(&ack, rule) {
-            self.snd.rexmt.dup_acks = 1;
+        self.rexmt.dup_acks = 0;
+        if self.counts_as_duplicate(ack) {
+            self.rexmt.dup_acks = 1;
             cx.emit(|| Event::DupAck { count: 1 });
-            let maxseg = self.conn.mss();
-            if rule.newsack
-                && !self.snd.in_fast_recovery()
-                && matches!(&self.snd.loss_detector, LossDetector::Sack(loss) if loss.sacked_beyond_threshold(maxseg))
+            if ack.rule.newsack
+                && !self.in_fast_recovery()
+                && self.sacked_beyond_threshold(conn.mss())
             {
-                self.enter_recovery(cx, &ack, rule);
+                return self.enter_recovery(conn, timers, cx, ack);
             }
         }
-        if received.th_ack < self.snd.cc.recovery_point() && self.snd.in_fast_recovery() {
-            self.on_partial_ack(cx, &ack, rule);
+        self.take_new_ack(conn, timers, cx, segment, ack)
+    }
+
+    /// Goes on after an output call.
+    pub(crate) fn resume_base_ack<R: Recorder>(
+        &mut self,
+        conn: &Connection,
+        timers: &mut Timers,
+        cx: &mut Cx<'_, R>,
+        segment: &Segment,
+        ack: &ProcessedAck,
+        after: AfterOutput,
+    ) -> AckNextStep {
+        let mut began = false;
+        match after {
+            AfterOutput::HoleRecovery => began = true,
+            AfterOutput::SegmentRecovery { nxt, cause, change } => {
+                self.inflate_window(conn, cx, (nxt, cause), change);
+                began = true;
+            }
+            AfterOutput::LimitedTransmit { max, cwnd } => {
+                self.end_limited_call(conn, cx, max, cwnd);
+            }
+            AfterOutput::PartialAck => {}
+            AfterOutput::NewRenoPartialAck { nxt, cause, cwnd } => {
+                self.deflate_window(conn, cx, (nxt, cause), cwnd, ack.received.th_ack);
+            }
         }
-        self.snd.advance_una(&self.conn, &mut self.timers, cx, segment, seq, received);
-        AckNextStep::Window
+        if ack.received.th_ack <= self.una {
+            AckNextStep::Drop
+        } else if began {
+            self.take_new_ack(conn, timers, cx, segment, ack)
+        } else {
+            self.advance_una(conn, timers, cx, segment, &ack.received);
+            AckNextStep::Window
+        }
+    }
+
+    /// Step 6 and the end of the acknowledgment.
+    pub(crate) fn end_base_ack<R: Recorder>(
+        &mut self,
+        conn: &Connection,
+        cx: &mut Cx<'_, R>,
+        received: &ReceivedAck,
+    ) {
+        self.take_window(received.seq, received.th_ack, received.wnd);
+        self.wake_writer_after(conn, cx);
     }
 
     /// `th_ack <= snd_una`.
     fn no_new_ack<R: Recorder>(
         &mut self,
+        conn: &Connection,
+        timers: &mut Timers,
+        rcv: &ReceiveSide,
         cx: &mut Cx<'_, R>,
         segment: &Segment,
-        ack: &ProcessedAck<'_>,
-        rule: &SackRule,
+        ack: &ProcessedAck,
     ) -> AckNextStep {
-        let received = ack.received;
-        if received.data || !(received.wnd == self.snd.peer.wnd || self.conn.negotiated.sack) {
+        let received = &ack.received;
+        if received.data || !(received.wnd == self.peer.wnd || conn.negotiated.sack) {
             return AckNextStep::Window;
         }
-        if segment.flags.has(Flags::FIN) && self.rcv.fin.is_none() {
+        if segment.flags.has(Flags::FIN) && rcv.fin.is_none() {
             // The peer closes: not a duplicate.
-            self.snd.rexmt.dup_acks = 0;
+            self.rexmt.dup_acks = 0;
             return AckNextStep::Window;
         }
-        let must_change = match rule.duplicates {
-            DuplicateRule::ChangesScoreboard => self.conn.negotiated.sack,
+        let must_change = match ack.rule.duplicates {
+            DuplicateRule::ChangesScoreboard => conn.negotiated.sack,
             DuplicateRule::AnyWhileEmpty => ack.sack_recovery,
         };
-        if received.th_ack != self.snd.una
-            || (must_change && ack.update.changed == SackChange::None)
-        {
+        if received.th_ack != self.una || (must_change && ack.update.changed == SackChange::None) {
             return AckNextStep::Window;
         }
-        if !self.timers.runs(Purpose::Retransmit) {
-            self.snd.rexmt.dup_acks = 0;
+        if !timers.runs(Purpose::Retransmit) {
+            self.rexmt.dup_acks = 0;
             return AckNextStep::Window;
         }
-        self.on_duplicate_ack(cx, ack, rule)
+        self.on_duplicate_ack(conn, timers, rcv, cx, ack)
     }
 
     fn on_duplicate_ack<R: Recorder>(
         &mut self,
+        conn: &Connection,
+        timers: &mut Timers,
+        rcv: &ReceiveSide,
         cx: &mut Cx<'_, R>,
-        ack: &ProcessedAck<'_>,
-        rule: &SackRule,
+        ack: &ProcessedAck,
     ) -> AckNextStep {
-        self.snd.rexmt.dup_acks += 1;
-        let count = self.snd.rexmt.dup_acks;
+        self.rexmt.dup_acks += 1;
+        let count = self.rexmt.dup_acks;
         cx.emit(|| Event::DupAck { count });
-        let maxseg = self.conn.mss();
-        if count > DUP_THRESHOLD || self.snd.in_fast_recovery() {
-            self.snd.count_duplicate(&self.conn, cx, ack.received);
-            if self.conn.negotiated.sack && self.snd.in_fast_recovery() {
-                self.snd.sack_prr(&self.conn, cx, ack);
+        let maxseg = conn.mss();
+        if count > DUP_THRESHOLD || self.in_fast_recovery() {
+            self.count_duplicate(conn, cx, &ack.received);
+            if conn.negotiated.sack && self.in_fast_recovery() {
+                self.sack_prr(conn, cx, ack);
             } else {
                 // No PRR without SACK (`V_tcp_do_prr && TF_SACK_PERMIT`).
-                self.snd.cc.override_window(Bytes(self.snd.cwnd() + maxseg));
-                self.snd.emit_window(&self.conn, cx, Cause::Recovering);
+                self.cc.override_window(Bytes(self.cwnd() + maxseg));
+                self.emit_window(conn, cx, Cause::Recovering);
             }
-            self.snd.call_output();
+            self.call_output();
             return AckNextStep::Drop;
         }
-        let much = self.conn.negotiated.sack
-            && matches!(&self.snd.loss_detector, LossDetector::Sack(loss) if loss.sacked_beyond_threshold(maxseg));
+        let much = conn.negotiated.sack && self.sacked_beyond_threshold(maxseg);
         if count == DUP_THRESHOLD || much {
-            self.enter_recovery(cx, ack, rule);
-            return AckNextStep::Drop;
+            return self.enter_recovery(conn, timers, cx, ack);
         }
-        if self.conn.cfg.profile.limited_transmit {
-            self.snd.count_duplicate(&self.conn, cx, ack.received);
-            self.limited_transmit(cx, rule);
-            return AckNextStep::Drop;
+        if conn.cfg.profile.limited_transmit {
+            self.count_duplicate(conn, cx, &ack.received);
+            return self.limited_transmit(conn, rcv, cx, &ack.rule);
         }
         AckNextStep::Window
     }
@@ -193,132 +258,116 @@ impl TcpEndpoint {
     /// duplicates allow.
     fn enter_recovery<R: Recorder>(
         &mut self,
+        conn: &Connection,
+        timers: &mut Timers,
         cx: &mut Cx<'_, R>,
-        ack: &ProcessedAck<'_>,
-        rule: &SackRule,
-    ) {
-        let maxseg = self.conn.mss();
-        let (una, nxt, max) = (self.snd.una, self.snd.nxt, self.snd.max);
-        let cause = self.snd.rexmt.cause;
-        self.snd.totals.fast_recoveries += 1;
-        self.snd.rexmt.dup_acks = DUP_THRESHOLD;
-        self.snd.abandon_cwr();
+        ack: &ProcessedAck,
+    ) -> AckNextStep {
+        let rule = &ack.rule;
+        let maxseg = conn.mss();
+        let (una, nxt, max) = (self.una, self.nxt, self.max);
+        let cause = self.rexmt.cause;
+        self.totals.fast_recoveries += 1;
+        self.rexmt.dup_acks = DUP_THRESHOLD;
+        self.abandon_cwr();
         let by_holes = match rule.duplicates {
-            DuplicateRule::ChangesScoreboard => self.conn.negotiated.sack,
+            DuplicateRule::ChangesScoreboard => conn.negotiated.sack,
             DuplicateRule::AnyWhileEmpty => ack.sack_recovery,
         };
-        let mut congested = self.snd.congested(&self.conn, cx.now, Sign::Loss);
+        let mut congested = self.congested(conn, cx.now, Sign::Loss);
         if by_holes && rule.recovers_to_nxt {
             congested.snd_max = nxt;
         }
-        let change = self.snd.cc.on_congested(&congested);
-        self.snd.count_duplicate(&self.conn, cx, ack.received);
-        self.timers.stop(Purpose::Retransmit);
-        self.snd.rtt.timing = None;
-        let loss = match &mut self.snd.loss_detector {
-            LossDetector::Sack(loss) => loss,
-            _ => return,
-        };
-        loss.holes.clamp_fack(una, max);
-        let delivered = match rule.prr {
-            PrrRule::Rfc6937 => loss.holes.sacked_bytes(),
-            PrrRule::Rfc6937bis if ack.sack_recovery => maxseg,
-            PrrRule::Rfc6937bis => (max - una).min(u64::from(DUP_THRESHOLD) * maxseg),
-        };
-        loss.prr.begin(nxt.since(una).get().max(1), delivered);
-        if by_holes {
-            self.snd.cc.set_window(Bytes(maxseg));
-            self.snd.note(&self.conn, cx, change, Cause::FastRetransmit);
-            self.output_now(cx);
-            return;
+        let change = self.cc.on_congested(&congested);
+        self.count_duplicate(conn, cx, &ack.received);
+        timers.stop(Purpose::Retransmit);
+        self.rtt.timing = None;
+        if let Some(loss) = self.loss_detector.sack() {
+            loss.holes.clamp_fack(una, max);
+            let delivered = match rule.prr {
+                PrrRule::Rfc6937 => loss.holes.sacked_bytes(),
+                PrrRule::Rfc6937bis if ack.sack_recovery => maxseg,
+                PrrRule::Rfc6937bis => (max - una).min(u64::from(DUP_THRESHOLD) * maxseg),
+            };
+            loss.prr.begin(nxt.since(una).get().max(1), delivered);
         }
-        self.snd.nxt = ack.received.th_ack;
-        self.snd.rexmt.cause = Cause::FastRetransmit;
-        self.snd.cc.override_window(Bytes(maxseg));
-        self.snd.emit_window(&self.conn, cx, Cause::FastRetransmit);
-        self.output_now(cx);
-        let ssthresh = self.snd.cc.control().ssthresh.map_or(0, Bytes::get);
-        let left = self.snd.rexmt.dup_acks - self.snd.rexmt.limited.min(DUP_THRESHOLD);
-        self.snd.cc.override_window(Bytes(ssthresh + maxseg * u64::from(left)));
+        if by_holes {
+            self.cc.set_window(Bytes(maxseg));
+            self.note(conn, cx, change, Cause::FastRetransmit);
+            return AckNextStep::Output(AfterOutput::HoleRecovery);
+        }
+        self.nxt = ack.received.th_ack;
+        self.rexmt.cause = Cause::FastRetransmit;
+        self.cc.override_window(Bytes(maxseg));
+        self.emit_window(conn, cx, Cause::FastRetransmit);
+        AckNextStep::Output(AfterOutput::SegmentRecovery { nxt, cause, change })
+    }
+
+    /// Sets the window of a recovery without holes, once its first segment is sent: the threshold and the
+    /// duplicates; `nxt` and `cause` are those before it.
+    fn inflate_window<R: Recorder>(
+        &mut self,
+        conn: &Connection,
+        cx: &mut Cx<'_, R>,
+        (nxt, cause): (Offset, Cause),
+        change: WindowChange,
+    ) {
+        let ssthresh = self.cc.control().ssthresh.map_or(0, Bytes::get);
+        let left = self.rexmt.dup_acks - self.rexmt.limited.min(DUP_THRESHOLD);
+        self.cc.override_window(Bytes(ssthresh + conn.mss() * u64::from(left)));
         // If the flight of a timeout is still being retransmitted, that continues.
-        self.snd.nxt = self.snd.nxt.max(nxt);
-        self.snd.rexmt.cause = cause;
-        self.snd.note(&self.conn, cx, change, Cause::FastRetransmit);
+        self.nxt = self.nxt.max(nxt);
+        self.rexmt.cause = cause;
+        self.note(conn, cx, change, Cause::FastRetransmit);
     }
 
     /// Limited transmit: the first and the second duplicate each release a segment (RFC 3042).
-    fn limited_transmit<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, rule: &SackRule) {
-        let (maxseg, before, cwnd) = (self.conn.mss(), self.snd.max, self.snd.cwnd());
-        if self.snd.rexmt.dup_acks == 1 {
-            self.snd.rexmt.limited = 0;
+    fn limited_transmit<R: Recorder>(
+        &mut self,
+        conn: &Connection,
+        rcv: &ReceiveSide,
+        cx: &mut Cx<'_, R>,
+        rule: &SackRule,
+    ) -> AckNextStep {
+        let (max, cwnd) = (self.max, self.cwnd());
+        if self.rexmt.dup_acks == 1 {
+            self.rexmt.limited = 0;
         }
-        let flight = self.snd.nxt.since(self.snd.una).get();
-        let retransmitting = self.snd.nxt < self.snd.max || self.snd.rexmt.shift > 0;
+        let flight = self.nxt.since(self.una).get();
+        let retransmitting = self.nxt < self.max || self.rexmt.shift > 0;
         let from_window =
             rule.limited == LimitedTransmitRule::WindowWhileRetransmitting && retransmitting;
         let base = if from_window { cwnd } else { flight };
-        let more =
-            u64::from(self.snd.rexmt.dup_acks.saturating_sub(self.snd.rexmt.limited)) * maxseg;
-        self.snd.cc.override_window(Bytes(base + more));
+        let more = u64::from(self.rexmt.dup_acks.saturating_sub(self.rexmt.limited)) * conn.mss();
+        self.cc.override_window(Bytes(base + more));
         let owes_ack =
-            rule.limited == LimitedTransmitRule::WindowWhileRetransmitting && self.rcv.ack_now;
-        if self.snd.buffer.used() + u64::from(rule.limited_without_data) > flight || owes_ack {
-            self.snd.emit_window(&self.conn, cx, Cause::Recovering);
-            self.output_now(cx);
+            rule.limited == LimitedTransmitRule::WindowWhileRetransmitting && rcv.ack_now;
+        if self.buffer.used() + u64::from(rule.limited_without_data) > flight || owes_ack {
+            self.emit_window(conn, cx, Cause::Recovering);
+            return AckNextStep::Output(AfterOutput::LimitedTransmit { max, cwnd });
         }
-        let sent = self.snd.max.since(before).get();
-        if sent > maxseg {
-            self.snd.rexmt.limited = 2;
-        } else if sent > 0 {
-            self.snd.rexmt.limited += 1;
-        }
-        self.snd.cc.override_window(Bytes(cwnd));
-        self.snd.emit_window(&self.conn, cx, Cause::Recovering);
+        self.end_limited_call(conn, cx, max, cwnd);
+        AckNextStep::Drop
     }
 
-    /// Processes a partial acknowledgment in recovery; `snd_una` and `snd_wnd` still have their old
-    /// values when the kernel calls tcp_output.
-    fn on_partial_ack<R: Recorder>(
+    /// Counts the segments that limited transmit has sent beyond `max`, and restores the window.
+    fn end_limited_call<R: Recorder>(
         &mut self,
+        conn: &Connection,
         cx: &mut Cx<'_, R>,
-        ack: &ProcessedAck<'_>,
-        rule: &SackRule,
+        max: Offset,
+        cwnd: u64,
     ) {
-        self.timers.stop(Purpose::Retransmit);
-        self.snd.rtt.timing = None;
-        let th_ack = ack.received.th_ack;
-        if !self.conn.negotiated.sack {
-            self.newreno_partial_ack(cx, th_ack);
-            return;
+        let sent = self.max.since(max).get();
+        if sent > conn.mss() {
+            self.rexmt.limited = 2;
+        } else if sent > 0 {
+            self.rexmt.limited += 1;
         }
-        if ack.received.sacks || rule.prr == PrrRule::Rfc6937 {
-            self.snd.sack_prr(&self.conn, cx, ack);
-        } else {
-            self.snd.sack_partial_ack(&self.conn, cx, th_ack);
-        }
-        self.rcv.ack_now = true;
-        self.output_now(cx);
+        self.cc.override_window(Bytes(cwnd));
+        self.emit_window(conn, cx, Cause::Recovering);
     }
 
-    /// tcp_newreno_partial_ack: retransmits the next segment, then deflates the window by the bytes
-    /// acknowledged.
-    fn newreno_partial_ack<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, th_ack: Offset) {
-        let (nxt, cwnd, maxseg) = (self.snd.nxt, self.snd.cwnd(), self.conn.mss());
-        let acked = th_ack - self.snd.una;
-        let cause = core::mem::replace(&mut self.snd.rexmt.cause, Cause::PartialAck);
-        self.snd.nxt = th_ack;
-        self.snd.cc.override_window(Bytes(maxseg + acked));
-        self.rcv.ack_now = true;
-        self.snd.emit_window(&self.conn, cx, Cause::Recovering);
-        self.output_now(cx);
-        self.snd.nxt = self.snd.nxt.max(nxt);
-        self.snd.rexmt.cause = cause;
-        self.snd.cc.override_window(Bytes(cwnd.saturating_sub(acked) + maxseg));
-        self.snd.emit_window(&self.conn, cx, Cause::Recovering);
-    }
-}
-
-impl SendSide {
     /// A blocked writer runs after the segment is processed: it sees the buffer as tcp_output has
     /// left it.
     fn wake_writer_after<R: Recorder>(&mut self, conn: &Connection, cx: &mut Cx<'_, R>) {
@@ -355,67 +404,9 @@ impl SendSide {
             && rcv.reassembly.is_empty()
     }
 
-    /// `process_ACK`: round trip, timer, controller, `snd_una`, the end of a recovery.
-    fn advance_una<R: Recorder>(
-        &mut self,
-        conn: &Connection,
-        timers: &mut Timers,
-        cx: &mut Cx<'_, R>,
-        segment: &Segment,
-        seq: Offset,
-        received: &ReceivedAck,
-    ) {
-        let Some(loss) = self.loss_detector.sack() else { return };
-        let rule = *loss.rule();
-        let ack = received.th_ack;
-        let bytes = ack - self.una;
-        let recovering = self.in_fast_recovery();
-        let early = rule.settle == SettleRule::BeforeCounting;
-        if recovering && early && ack >= self.cc.recovery_point() {
-            self.settle(conn, cx, ack, (self.max - ack) as i64);
-        }
-        self.undo_bad_timeout(conn, cx, segment, &rule);
-        let mut delivered = DeliveredPackets::default();
-        self.scoreboard.acknowledge(ack, |sent_segment| delivered.add(sent_segment));
-        let samples = self.rtt.samples;
-        self.take_rtt(conn, cx, segment, ack, &delivered);
-        if self.rtt.samples != samples {
-            self.rexmt.shift = 0;
-        }
-        if ack == self.max {
-            timers.stop(Purpose::Retransmit);
-            self.call_output();
-        } else if !timers.runs(Purpose::Persist) {
-            self.arm_retransmit(conn, timers, cx.now);
-        }
-        let acked = AckEvent {
-            una: ack,
-            bytes,
-            packets: delivered.packets as u32,
-            ends_recovery: recovering && !self.in_fast_recovery(),
-            ..self.acked(conn, cx, received)
-        };
-        let change = self.cc.on_acked(&acked);
-        // Step 6 takes the window of a segment that is not old; else the window shrinks by the
-        // bytes acknowledged.
-        let wnd = if self.peer.wl1 <= seq {
-            received.wnd
-        } else {
-            self.peer.wnd.saturating_sub(bytes.min(self.buffer.used()))
-        };
-        self.advance(conn, cx, ack, wnd, received.nsegs, change);
-        if let Some(end) = self.rexmt.cwr_end {
-            if ack > end {
-                self.end_cwr(conn, cx, ack);
-            }
-        } else if self.in_fast_recovery() && ack >= self.cc.recovery_point() {
-            // Undoing a timeout may have restored a recovery that is over.
-            if early {
-                self.cc.leave_recovery();
-            } else {
-                self.settle(conn, cx, ack, self.computed_pipe());
-            }
-        }
+    /// Are more than two segments SACKed, which begins a recovery without a third duplicate?
+    fn sacked_beyond_threshold(&self, maxseg: u64) -> bool {
+        matches!(&self.loss_detector, LossDetector::Sack(loss) if loss.sacked_beyond_threshold(maxseg))
     }
 
     /// Looks for a lost retransmission (tcp_sack_lost_retransmission).
@@ -432,9 +423,9 @@ impl SendSide {
     }
 
     /// Does an ACK that advances `snd_una` count as a duplicate because of its blocks (RFC 6675)?
-    fn counts_as_duplicate(&self, ack: &ProcessedAck<'_>, rule: &SackRule) -> bool {
+    fn counts_as_duplicate(&self, ack: &ProcessedAck) -> bool {
         let changed = ack.update.changed;
-        match rule.duplicates {
+        match ack.rule.duplicates {
             DuplicateRule::ChangesScoreboard => ack.received.sacks && changed != SackChange::None,
             DuplicateRule::AnyWhileEmpty => {
                 // After a timeout only a newly detected loss does, and nothing while the flight is
@@ -448,44 +439,6 @@ impl SendSide {
         }
     }
 
-    /// Undoes the first of consecutive timeouts if an acknowledgment echoes a timestamp older than
-    /// the last segment sent since (`t_badrxtwin`).
-    fn undo_bad_timeout<R: Recorder>(
-        &mut self,
-        conn: &Connection,
-        cx: &mut Cx<'_, R>,
-        segment: &Segment,
-        rule: &SackRule,
-    ) {
-        let Some(retransmission) = self.rexmt.timeout_stamp else { return };
-        let echo = segment.timestamps.map_or(0, |stamps| stamps.ecr);
-        let tsecr_before = echo != 0 && (echo.wrapping_sub(retransmission) as i32) < 0;
-        if self.rexmt.shift != 1 || !tsecr_before {
-            return;
-        }
-        self.rexmt.timeout_stamp = None;
-        let change = self.cc.on_congested(&self.congested(conn, cx.now, Sign::SpuriousTimeout));
-        self.totals.spurious += 1;
-        self.nxt = self.max;
-        if rule.undo_ends_backoff {
-            self.rexmt.shift = 0;
-        }
-        self.note(conn, cx, change, Cause::Undone);
-    }
-
-    /// cc_post_recovery.
-    fn settle<R: Recorder>(
-        &mut self,
-        conn: &Connection,
-        cx: &mut Cx<'_, R>,
-        th_ack: Offset,
-        pipe: i64,
-    ) {
-        let Some(loss) = self.loss_detector.sack() else { return };
-        let change = loss.on_recovered(th_ack, self.max, pipe, &mut self.cc);
-        self.note(conn, cx, change, Cause::Recovered);
-    }
-
     /// cc_ack_received with CC_DUPACK: FreeBSD's CUBIC samples the smoothed round trip.
     fn count_duplicate<R: Recorder>(
         &mut self,
@@ -495,30 +448,6 @@ impl SendSide {
     ) {
         let acked = self.acked(conn, cx, received);
         self.cc.on_duplicate(&acked);
-    }
-
-    fn acked<R: Recorder>(
-        &mut self,
-        conn: &Connection,
-        cx: &Cx<'_, R>,
-        received: &ReceivedAck,
-    ) -> AckEvent {
-        AckEvent {
-            now: cx.now,
-            ticks: conn.clock.tick(cx.now),
-            rtt: self.rtt.sample.take(),
-            srtt: self.smoothed(conn),
-            snd_nxt: self.nxt,
-            una: self.una,
-            bytes: 0,
-            packets: 0,
-            nsegs: received.nsegs,
-            ends_recovery: false,
-            retransmitting: self.nxt != self.max,
-            snd_wnd: self.peer.wnd,
-            window_limited: self.usage.limited,
-            max_packets_out: self.usage.max_packets_out as u32,
-        }
     }
 
     /// Step 6: updates the window unless the segment is older than the last that did.

@@ -42,7 +42,7 @@ impl SendSide {
         &mut self,
         conn: &Connection,
         cx: &mut Cx<'_, R>,
-        ack: &ProcessedAck<'_>,
+        ack: &ProcessedAck,
     ) {
         let snd = self.sack_sequence(conn);
         let Some(loss) = self.loss_detector.sack() else { return };

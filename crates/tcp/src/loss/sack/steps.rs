@@ -51,7 +51,7 @@ impl SackLossState {
     /// tcp_do_prr_ack: sets the window to what this acknowledgment allows; `dup_acks`: duplicates so far.
     pub(in crate::loss) fn on_prr_ack(
         &mut self,
-        ack: &ProcessedAck<'_>,
+        ack: &ProcessedAck,
         snd: &SackSequence,
         dup_acks: u32,
         cc: &mut AnyController,
