@@ -37,8 +37,10 @@ impl TcpEndpoint {
         } else {
             let overtaken = ack < self.snd.una;
             self.snd.detector_ack(&self.conn, &mut self.timers, cx, segment, seq, ack);
-            if unlikely(overtaken) && self.snd.is_rack() {
-                self.detect_reordered_ack(cx.now);
+            // rack_process_ack: if there is room to receive.
+            if unlikely(overtaken) && self.snd.is_rack() && self.rcv.next_window() > self.conn.mss()
+            {
+                self.snd.detect_reordered_ack(cx.now);
             }
         }
         if let Some(fin) = fin

@@ -3,7 +3,7 @@
 //! Reading order: [`profile`] (a system's TCP as data) and [`knobs`] (its adjustable values under
 //! the names users know); [`endpoint`] (the state machine), then in the life of a segment
 //! `handshake`, `output` (what is sent next, one file per system), `input` (arriving segments),
-//! `acks` (acknowledgments at the sender), `probes`; and the parts they use: `timers`,
+//! `acks` (acknowledgments at the sender), `probes`; and the parts they use: `timers`, `timeout`,
 //! `syn_timer`, `user_timeout`, `clock`, `ecn`, `challenge`, `send_buffer`, `sent`, `state`, `receive_window`,
 //! `reassembly`, `ack_policy`, `sack_compression`; `rates` (delivery rates and pacing, for BBR);
 //! the application's interface: [`info`], `socket_options`; [`packed`] (idle connections, compactly
@@ -26,7 +26,6 @@ mod clock;
 mod config;
 mod connection;
 mod ecn;
-mod expiry;
 pub mod fast_open;
 mod handshake;
 mod icmp;
@@ -50,6 +49,8 @@ mod socket_options;
 mod state;
 mod syn_timer;
 mod tcpcb;
+mod timeout;
+mod timer_outcome;
 mod timers;
 mod user_timeout;
 

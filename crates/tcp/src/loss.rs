@@ -4,7 +4,7 @@
 
 pub(crate) mod base;
 pub(crate) mod newreno;
-mod rack;
+pub(crate) mod rack;
 mod rack_tlp;
 mod received;
 mod sack;

@@ -25,6 +25,7 @@ use units::{Offset, SeqNum, unlikely};
 use crate::connection::Connection;
 use crate::endpoint::{TcpEndpoint, TcpState};
 use crate::loss::LossDetector;
+use crate::loss::rack::call::RackCallStart;
 use crate::profile::{BurstRule, IdleCheck, UpdateWaits};
 use crate::state::{ProbeSegment, ReceiveSide, SendSide};
 use crate::timers::Timers;
@@ -188,7 +189,20 @@ impl TcpEndpoint {
             return Ok(());
         }
         if core::mem::take(&mut self.snd.call.first_pass) {
-            if let Some(why) = self.begin_rack_call(cx) {
+            let why = match self.snd.begin_rack_call(&self.conn, &mut self.timers, cx) {
+                RackCallStart::Output => None,
+                RackCallStart::OutputAck => {
+                    self.rcv.ack_now = true;
+                    None
+                }
+                RackCallStart::Ended(why) => Some(why),
+                RackCallStart::GiveUp => {
+                    self.give_up(cx);
+                    self.snd.sync_wheel(&mut self.timers);
+                    Some(SendLimit::Done)
+                }
+            };
+            if let Some(why) = why {
                 if self.reset.is_some() {
                     return self.pass(cx, slot);
                 }
@@ -373,6 +387,12 @@ impl SendSide {
 }
 
 impl ReceiveSide {
+    /// Window that the next segment advertises.
+    pub(crate) fn next_window(&mut self) -> u64 {
+        let promised = self.adv.since(self.nxt).get();
+        self.window.window(promised, self.reassembly.bytes())
+    }
+
     /// Is a window update worth sending (RFC 9293 section 3.8.6.2.2; tcp_output of FreeBSD,
     /// tcp_cleanup_rbuf of Linux)? Called only if nothing else is sent.
     #[inline(always)]

@@ -8,28 +8,31 @@ use recovery::RttEstimator;
 use units::Instant;
 
 use crate::connection::Connection;
-use crate::endpoint::TcpEndpoint;
 use crate::loss::LossDetector;
 use crate::profile::ProbeRule;
 use crate::state::{ProbeSegment, SendSide};
+use crate::timer_outcome::TimerOutcome;
 use crate::timers::Timers;
 
-impl TcpEndpoint {
-    /// tcp_timer_persist: forces the bytes that the window allows, or one byte into a zero window.
-    pub(crate) fn on_persist_timer<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
-        if self.snd.probe_limit_reached(&self.conn, cx.now) {
-            self.give_up(cx);
-            return;
-        }
-        self.snd.rare.probes += 1;
-        self.snd.set_persist(&self.conn, &mut self.timers, cx.now);
-        self.snd.probe.segment = Some(ProbeSegment::Byte);
-        self.snd.rexmt.cause = Cause::WindowProbe;
-        self.snd.call_output();
-    }
-}
-
 impl SendSide {
+    /// tcp_timer_persist: forces the bytes that the window allows, or one byte into a zero window.
+    pub(crate) fn on_persist_timer(
+        &mut self,
+        conn: &Connection,
+        timers: &mut Timers,
+        now: Instant,
+    ) -> TimerOutcome {
+        if self.probe_limit_reached(conn, now) {
+            return TimerOutcome::GiveUp;
+        }
+        self.rare.probes += 1;
+        self.set_persist(conn, timers, now);
+        self.probe.segment = Some(ProbeSegment::Byte);
+        self.rexmt.cause = Cause::WindowProbe;
+        self.call_output();
+        TimerOutcome::Nothing
+    }
+
     /// Handles a zero window in tcp_output while data is waiting: pulls `snd_nxt` back to
     /// `snd_una`.
     pub(crate) fn shut_window<R: Recorder>(

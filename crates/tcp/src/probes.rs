@@ -6,110 +6,101 @@ use record::{Cause, Event, Purpose, Recorder, SendLimit};
 use units::{Duration, Instant};
 
 use crate::connection::Connection;
-use crate::endpoint::{TcpEndpoint, TcpState};
+use crate::endpoint::TcpState;
 use crate::loss::LossDetector;
 use crate::profile::ProbeRule;
 use crate::state::{ProbeSegment, SendSide};
+use crate::timer_outcome::TimerOutcome;
 use crate::timers::Timers;
 
 /// FreeBSD: silence of the peer after which the window is no longer probed (TCPTV_KEEP_IDLE, as
 /// tcp_maxpersistidle).
 const MAX_PERSIST_IDLE: Duration = Duration::from_secs(7_200);
 
-impl TcpEndpoint {
+impl SendSide {
     /// Handles the persist timer.
-    pub(crate) fn on_window_timer<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
-        if matches!(self.snd.loss_detector, LossDetector::Sack(_)) {
-            self.on_persist_timer(cx);
-            return;
+    pub(crate) fn on_window_timer<R: Recorder>(
+        &mut self,
+        conn: &Connection,
+        timers: &mut Timers,
+        cx: &mut Cx<'_, R>,
+    ) -> TimerOutcome {
+        if matches!(self.loss_detector, LossDetector::Sack(_)) {
+            return self.on_persist_timer(conn, timers, cx.now);
         }
-        if self.snd.is_rack() {
-            self.on_rack_persist_timer(cx);
-            return;
+        if self.is_rack() {
+            return self.on_rack_persist_timer(conn, timers, cx.now);
         }
-        if !self.snd.probe.persisting || self.snd.data_end() == self.snd.una {
-            return;
+        if !self.probe.persisting || self.data_end() == self.una {
+            return TimerOutcome::Nothing;
         }
-        if self.snd.last.received > self.snd.rare.probed_at {
-            self.snd.rare.unanswered_probes = 0;
+        if self.last.received > self.rare.probed_at {
+            self.rare.unanswered_probes = 0;
         }
-        if self.snd.probes_timed_out(&self.conn, cx.now)
-            || self.snd.probe_limit_reached(&self.conn, cx.now)
-        {
-            self.give_up(cx);
-            return;
+        if self.probes_timed_out(conn, cx.now) || self.probe_limit_reached(conn, cx.now) {
+            return TimerOutcome::GiveUp;
         }
-        self.snd.rare.probed_at = cx.now;
-        self.snd.probe.segment = Some(match self.conn.cfg.profile.probe {
+        self.rare.probed_at = cx.now;
+        self.probe.segment = Some(match conn.cfg.profile.probe {
             ProbeRule::Byte { .. } => ProbeSegment::Byte,
             // tcp_write_wakeup: the window is open, but too small for the segment.
-            ProbeRule::Empty { .. } if self.snd.una + self.snd.peer.wnd > self.snd.nxt => {
-                ProbeSegment::Part
-            }
+            ProbeRule::Empty { .. } if self.una + self.peer.wnd > self.nxt => ProbeSegment::Part,
             ProbeRule::Empty { .. } => ProbeSegment::Empty,
         });
-        self.snd.rexmt.cause = Cause::WindowProbe;
-        if self.snd.probe.segment == Some(ProbeSegment::Part) {
+        self.rexmt.cause = Cause::WindowProbe;
+        if self.probe.segment == Some(ProbeSegment::Part) {
             // The retransmission timer covers this data (tcp_send_probe0).
-            self.snd.probe.persisting = false;
-            self.snd.call_output();
-            return;
+            self.probe.persisting = false;
+            self.call_output();
+            return TimerOutcome::Nothing;
         }
-        self.snd.rare.probes += 1;
-        self.snd.rare.unanswered_probes += 1;
-        self.snd.set_window_timer(&self.conn, &mut self.timers, cx);
-        self.snd.call_output();
-    }
-
-    /// Drops the connection because the peer does not answer. FreeBSD sends a RST (tcp_drop), Linux
-    /// does not (tcp_write_err).
-    pub(crate) fn give_up<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
-        match self.conn.cfg.profile.rules.closing.resets_when_given_up {
-            true => self.reset(cx),
-            false => self.abort(cx),
-        }
+        self.rare.probes += 1;
+        self.rare.unanswered_probes += 1;
+        self.set_window_timer(conn, timers, cx);
+        self.call_output();
+        TimerOutcome::Nothing
     }
 
     /// Handles the keepalive timer.
-    pub(crate) fn on_keepalive_timer<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
-        let Some(keepalive) = self.conn.cfg.keepalive.as_deref().copied() else { return };
+    pub(crate) fn on_keepalive_timer(
+        &mut self,
+        conn: &Connection,
+        timers: &mut Timers,
+        now: Instant,
+    ) -> TimerOutcome {
+        let Some(keepalive) = conn.cfg.keepalive.as_deref().copied() else {
+            return TimerOutcome::Nothing;
+        };
         // tcp_keepalive_timer: "It is alive without keepalive" while data or a FIN is outstanding or
         // unsent.
         // FreeBSD's tcp_timer_keep does not check that.
         // rack_start_hpts_timer sets it only if no other timer runs.
-        let waits =
-            self.conn.cfg.profile.rules.closing.keepalive_waits_for_data || self.snd.is_rack();
-        if waits && self.snd.data_end().max(self.snd.max) > self.snd.una {
-            self.timers.set(Purpose::Keepalive, self.conn.clock.deadline(cx.now, keepalive.idle));
-            return;
+        let waits = conn.cfg.profile.rules.closing.keepalive_waits_for_data || self.is_rack();
+        if waits && self.data_end().max(self.max) > self.una {
+            timers.set(Purpose::Keepalive, conn.clock.deadline(now, keepalive.idle));
+            return TimerOutcome::Nothing;
         }
         // rack_timeout_keepalive measures the silence, and waits for `keepidle` after a probe, too.
-        let silence = cx.now.since(self.snd.last.received);
+        let silence = now.since(self.last.received);
         let most = keepalive.interval.saturating_mul(u64::from(keepalive.count));
-        let hopeless = match self.snd.is_rack() {
+        let hopeless = match self.is_rack() {
             true => silence.saturating_sub(keepalive.idle) >= most,
-            false => match Duration::from_millis(u64::from(self.snd.rare.user_timeout)) {
-                Duration::ZERO => self.snd.rare.unanswered_keepalives == keepalive.count,
-                limit => silence >= limit && self.snd.rare.unanswered_keepalives > 0,
+            false => match Duration::from_millis(u64::from(self.rare.user_timeout)) {
+                Duration::ZERO => self.rare.unanswered_keepalives == keepalive.count,
+                limit => silence >= limit && self.rare.unanswered_keepalives > 0,
             },
         };
         if hopeless {
-            // Both kernels send a RST.
-            match self.conn.cfg.profile.rules.closing.resets_dead_peer {
-                true => self.reset(cx),
-                false => self.abort(cx),
-            }
-            return;
+            return TimerOutcome::DeadPeer;
         }
-        self.snd.rare.unanswered_keepalives += 1;
-        self.snd.probe.segment = Some(ProbeSegment::Empty);
-        self.snd.call_output();
-        let wait = if self.snd.is_rack() { keepalive.idle } else { keepalive.interval };
-        self.timers.set(Purpose::Keepalive, self.conn.clock.deadline(cx.now, wait));
+        self.rare.unanswered_keepalives += 1;
+        self.probe.segment = Some(ProbeSegment::Empty);
+        self.call_output();
+        let wait = if self.is_rack() { keepalive.idle } else { keepalive.interval };
+        timers.set(Purpose::Keepalive, conn.clock.deadline(now, wait));
+        TimerOutcome::Nothing
     }
-}
 
-impl SendSide {
     /// Sets the persist timer, unless it runs, if data is waiting, nothing is in flight and the
     /// window prevents sending.
     pub(crate) fn watch_window<R: Recorder>(

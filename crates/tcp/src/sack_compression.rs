@@ -6,14 +6,11 @@
 //! too, since only one of the two waits at a time. A packet for a third block ends the waiting: the
 //! ACK held back is sent without it, and it gets none of its own.
 
-use machine::Cx;
-use packet::Timestamps;
-use record::{Purpose, Recorder};
+use record::Purpose;
 use recovery::RttEstimator;
 use units::{Duration, Instant};
 
 use crate::connection::Connection;
-use crate::endpoint::TcpEndpoint;
 use crate::profile::DelayedAckRule;
 use crate::state::ReceiveSide;
 use crate::timers::Timers;
@@ -22,19 +19,6 @@ use crate::timers::Timers;
 const AT_ONCE: u8 = 3;
 /// Blocks that a SACK option is expected to have (`TCP_SACK_BLOCKS_EXPECTED`).
 pub(crate) const BLOCKS_EXPECTED: usize = 2;
-
-impl TcpEndpoint {
-    /// Sends the ACK held back at the end of its delay. tcp_compressed_ack_kick does not read the clock: the timestamp
-    /// is of the last packet received or sent.
-    #[cold]
-    pub(crate) fn send_compressed_ack<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
-        self.respond(cx);
-        let val = self.conn.clock.timestamp(self.snd.last.received.max(self.snd.last.sent));
-        if let Some(ack) = self.outbox.as_mut().and_then(|outbox| outbox.back_mut()) {
-            ack.timestamps = ack.timestamps.map(|stamps| Timestamps { val, ..stamps });
-        }
-    }
-}
 
 impl ReceiveSide {
     /// Acknowledges data after a gap that needs no immediate ACK: the first duplicate ACKs are sent

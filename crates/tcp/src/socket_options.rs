@@ -81,4 +81,13 @@ impl TcpEndpoint {
             self.timers.set(record::Purpose::Keepalive, at.max(now));
         }
     }
+
+    /// `TCP_USER_TIMEOUT` of Linux: how long data may stay unacknowledged, or a window shut; zero for the system's
+    /// limits.
+    pub fn set_user_timeout(&mut self, millis: u32) {
+        // Most connections have no rare state, and this would allocate it.
+        if self.snd.rare.user_timeout != millis {
+            self.snd.rare.user_timeout = millis;
+        }
+    }
 }

@@ -7,7 +7,7 @@ use units::{Duration, Instant};
 
 use crate::ack_policy::RTO_MIN;
 use crate::connection::Connection;
-use crate::endpoint::{TcpEndpoint, TcpState};
+use crate::endpoint::TcpState;
 use crate::loss::LossDetector;
 use crate::state::SendSide;
 use crate::syn_timer::TIMEOUT_MIN_TICKS;
@@ -19,17 +19,6 @@ const RTO_MAX: Duration = Duration::from_secs(120);
 const SYN_RTO: Duration = Duration::from_secs(1);
 /// Timeouts of a closed socket whose path seems alive (tcp_orphan_retries).
 const ORPHAN_RETRIES: u32 = 8;
-
-impl TcpEndpoint {
-    /// `TCP_USER_TIMEOUT` of Linux: how long data may stay unacknowledged, or a window shut; zero for the system's
-    /// limits.
-    pub fn set_user_timeout(&mut self, millis: u32) {
-        // Most connections have no rare state, and this would allocate it.
-        if self.snd.rare.user_timeout != millis {
-            self.snd.rare.user_timeout = millis;
-        }
-    }
-}
 
 impl SendSide {
     /// Milliseconds since the first retransmission (`retrans_stamp`; in SYN-SENT, since the first SYN).

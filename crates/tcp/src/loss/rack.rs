@@ -7,7 +7,7 @@
 //! ([`recovery::hpts_rack`]) that schedules the next call.
 
 mod acks;
-mod call;
+pub(crate) mod call;
 mod delivered;
 mod hystart;
 mod hystart_reports;

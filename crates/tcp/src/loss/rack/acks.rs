@@ -17,7 +17,7 @@ use units::{Bytes, Duration, Instant, Offset, unlikely};
 use super::delivered::{AckContext, AckEffects};
 use super::steps::RackPrrInput;
 use crate::connection::Connection;
-use crate::endpoint::{TcpEndpoint, TcpSide};
+use crate::endpoint::TcpSide;
 use crate::loss::{DUP_THRESHOLD, LossDetector, ReceivedAck};
 use crate::state::SendSide;
 use crate::timers::Timers;
@@ -38,21 +38,16 @@ pub(crate) struct SynRtt {
     echoed: Option<u64>,
 }
 
-impl TcpEndpoint {
-    /// Treats an acknowledgment that was overtaken by another as evidence of reordering, if there
-    /// is room to receive (rack_process_ack).
+impl SendSide {
+    /// Treats an acknowledgment that was overtaken by another as evidence of reordering
+    /// (rack_process_ack).
     #[cold]
     pub(crate) fn detect_reordered_ack(&mut self, now: Instant) {
-        let promised = self.rcv.adv.since(self.rcv.nxt).get();
-        if self.rcv.window.window(promised, self.rcv.reassembly.bytes()) > self.conn.mss()
-            && let Some(loss) = self.snd.loss_detector.freebsd_rack()
-        {
+        if let Some(loss) = self.loss_detector.freebsd_rack() {
             loss.rack.on_reordering(now);
         }
     }
-}
 
-impl SendSide {
     /// Processes an acknowledgment.
     pub(crate) fn rack_ack<R: Recorder>(
         &mut self,

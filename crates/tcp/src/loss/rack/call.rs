@@ -9,7 +9,7 @@ use recovery::sendmap::RetransmitResult;
 use units::{Duration, Instant, Offset};
 
 use crate::connection::Connection;
-use crate::endpoint::{TcpEndpoint, TcpState};
+use crate::endpoint::TcpState;
 use crate::loss::LossDetector;
 use crate::state::SendSide;
 use crate::timers::Timers;
@@ -30,46 +30,70 @@ const fn purpose_of(timer: Option<RackTimer>) -> Purpose {
     }
 }
 
-impl TcpEndpoint {
+/// How a call of rack_output begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub(crate) enum RackCallStart {
+    /// Segments may be sent.
+    Output,
+    /// The same after a timeout: the next segment acknowledges, whether or not an ACK was due.
+    OutputAck,
+    /// Nothing is sent now.
+    Ended(SendLimit),
+    /// The peer does not answer: the connection ends.
+    GiveUp,
+}
+
+impl SendSide {
     /// The beginning of rack_output: handles an expired timer and the pause that may defer the
-    /// call. Returns the reason if the call ends here.
-    pub(crate) fn begin_rack_call<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) -> Option<SendLimit> {
-        let idle = !self.snd.outstanding();
-        let LossDetector::FreeBsdRack(rack) = &mut self.snd.loss_detector else { return None };
+    /// call.
+    pub(crate) fn begin_rack_call<R: Recorder>(
+        &mut self,
+        conn: &Connection,
+        timers: &mut Timers,
+        cx: &mut Cx<'_, R>,
+    ) -> RackCallStart {
+        let idle = !self.outstanding();
+        let mut start = RackCallStart::Output;
+        let LossDetector::FreeBsdRack(rack) = &mut self.loss_detector else { return start };
         let by_segment = core::mem::take(&mut rack.call.by_segment);
         match rack.hpts.begin(cx.now, idle) {
             HptsTimer::Nothing => {}
             HptsTimer::TooEarly => {
-                self.snd.sync_wheel(&mut self.timers);
-                return Some(SendLimit::Pacing);
+                self.sync_wheel(timers);
+                return RackCallStart::Ended(SendLimit::Pacing);
             }
             HptsTimer::Timer(timer) => {
                 cx.emit(|| record::Event::Timer(purpose_of(Some(timer))));
-                if let Some(why) = self.on_rack_timeout(cx, timer) {
-                    self.snd.sync_wheel(&mut self.timers);
-                    return Some(why);
+                start = self.on_rack_timeout(conn, timers, cx, timer);
+                match start {
+                    RackCallStart::Output | RackCallStart::OutputAck => {}
+                    RackCallStart::GiveUp => return start,
+                    RackCallStart::Ended(_) => {
+                        self.sync_wheel(timers);
+                        return start;
+                    }
                 }
             }
         }
-        let LossDetector::FreeBsdRack(rack) = &mut self.snd.loss_detector else { return None };
+        let LossDetector::FreeBsdRack(rack) = &mut self.loss_detector else { return start };
+        // No pause follows a timeout.
         if !rack.hpts.may_output(cx.now) {
             let stopped = rack.hpts.timer().is_none() && !idle;
             if !(by_segment && stopped) {
-                self.snd.sync_wheel(&mut self.timers);
-                return Some(SendLimit::Pacing);
+                self.sync_wheel(timers);
+                return RackCallStart::Ended(SendLimit::Pacing);
             }
             if rack.hpts.reenter(cx.now) {
-                self.snd.start_wheel(&self.conn, &mut self.timers, cx.now, Duration::ZERO);
-                return Some(SendLimit::Pacing);
+                self.start_wheel(conn, timers, cx.now, Duration::ZERO);
+                return RackCallStart::Ended(SendLimit::Pacing);
             }
         }
-        let LossDetector::FreeBsdRack(rack) = &mut self.snd.loss_detector else { return None };
+        let LossDetector::FreeBsdRack(rack) = &mut self.loss_detector else { return start };
         rack.call.sent = 0;
-        None
+        start
     }
-}
 
-impl SendSide {
     /// Handles an entry of the wheel; false if the timer is not one of its entries.
     pub(crate) fn on_wheel(&mut self, purpose: Purpose) -> bool {
         if !PURPOSES.contains(&purpose) {
@@ -82,7 +106,7 @@ impl SendSide {
     }
 
     /// Sets the endpoint's timers to the entry on the wheel.
-    pub(super) fn sync_wheel(&mut self, timers: &mut Timers) {
+    pub(crate) fn sync_wheel(&mut self, timers: &mut Timers) {
         let LossDetector::FreeBsdRack(rack) = &mut self.loss_detector else { return };
         let entry = rack.hpts.entry().map(|(at, timer)| (at, purpose_of(timer)));
         for purpose in PURPOSES {

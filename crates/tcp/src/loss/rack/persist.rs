@@ -9,34 +9,37 @@ use recovery::RttEstimator;
 use units::Instant;
 
 use crate::connection::Connection;
-use crate::endpoint::TcpEndpoint;
 use crate::state::{ProbeSegment, SendSide};
+use crate::timer_outcome::TimerOutcome;
 use crate::timers::Timers;
 
-impl TcpEndpoint {
-    /// rack_timeout_persist.
-    pub(crate) fn on_rack_persist_timer<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
-        if !self.snd.probe.persisting {
-            return;
-        }
-        if self.snd.probe_limit_reached(&self.conn, cx.now) {
-            self.give_up(cx);
-            return;
-        }
-        if self.snd.buffer.used() == 0 && self.snd.una == self.snd.max {
-            self.snd.exit_rack_persist(&mut self.timers);
-            return;
-        }
-        self.snd.rare.probes += 1;
-        self.snd.rare.unanswered_probes += 1;
-        self.snd.probe.segment = Some(ProbeSegment::Empty);
-        self.snd.lengthen_rack_persist(&self.conn);
-        self.snd.set_rack_persist(&self.conn, &mut self.timers, cx.now);
-        self.snd.call_output();
-    }
-}
-
 impl SendSide {
+    /// rack_timeout_persist.
+    pub(crate) fn on_rack_persist_timer(
+        &mut self,
+        conn: &Connection,
+        timers: &mut Timers,
+        now: Instant,
+    ) -> TimerOutcome {
+        if !self.probe.persisting {
+            return TimerOutcome::Nothing;
+        }
+        if self.probe_limit_reached(conn, now) {
+            return TimerOutcome::GiveUp;
+        }
+        if self.buffer.used() == 0 && self.una == self.max {
+            self.exit_rack_persist(timers);
+            return TimerOutcome::Nothing;
+        }
+        self.rare.probes += 1;
+        self.rare.unanswered_probes += 1;
+        self.probe.segment = Some(ProbeSegment::Empty);
+        self.lengthen_rack_persist(conn);
+        self.set_rack_persist(conn, timers, now);
+        self.call_output();
+        TimerOutcome::Nothing
+    }
+
     /// Is a window too small to leave persist mode?
     pub(crate) fn is_shut_for_rack(&self, conn: &Connection, wnd: u64) -> bool {
         wnd < (self.peer.max_wnd.max(wnd) / 2).min(conn.mss())

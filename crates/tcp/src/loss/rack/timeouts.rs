@@ -7,61 +7,66 @@ use recovery::hpts_rack::RackTimer;
 use recovery::rack_freebsd::RackFreeBsd;
 use units::{Bytes, Duration, Offset};
 
+use super::call::RackCallStart;
 use super::state::LastTimeout;
 use crate::connection::Connection;
-use crate::endpoint::TcpEndpoint;
 use crate::loss::LossDetector;
 use crate::state::SendSide;
 use crate::timers::Timers;
 
-impl TcpEndpoint {
-    /// Handles an expired timer. Returns the reason if the call ends here.
+impl SendSide {
+    /// Handles an expired timer at the beginning of a call.
     pub(super) fn on_rack_timeout<R: Recorder>(
         &mut self,
+        conn: &Connection,
+        timers: &mut Timers,
         cx: &mut Cx<'_, R>,
         timer: RackTimer,
-    ) -> Option<SendLimit> {
-        let LossDetector::FreeBsdRack(rack) = &mut self.snd.loss_detector else { return None };
+    ) -> RackCallStart {
+        let LossDetector::FreeBsdRack(rack) = &mut self.loss_detector else {
+            return RackCallStart::Output;
+        };
         rack.probes.timed_at = cx.now;
         match timer {
-            RackTimer::Reorder => self.snd.on_rack_reorder(&self.conn, &mut self.timers, cx),
+            RackTimer::Reorder => self.on_rack_reorder(conn, timers, cx),
             RackTimer::Probe => {
                 rack.call.fast = 0;
-                self.snd.on_rack_probe(&self.conn);
-                None
+                self.on_rack_probe(conn);
+                RackCallStart::Output
             }
-            RackTimer::Retransmit => self.on_rack_retransmit(cx),
+            RackTimer::Retransmit => self.on_rack_retransmit(conn, cx),
         }
     }
 
     /// Handles the retransmission timeout: discards SACK information and retransmits the first
     /// segment (rack_remxt_tmr).
-    fn on_rack_retransmit<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) -> Option<SendLimit> {
-        if !self.snd.outstanding() {
-            return None;
+    fn on_rack_retransmit<R: Recorder>(
+        &mut self,
+        conn: &Connection,
+        cx: &mut Cx<'_, R>,
+    ) -> RackCallStart {
+        if !self.outstanding() {
+            return RackCallStart::Output;
         }
-        self.snd.rexmt.shift += 1;
-        if self.snd.rexmt.shift > self.snd.retries(&self.conn) {
-            self.give_up(cx);
-            return Some(SendLimit::Done);
+        self.rexmt.shift += 1;
+        if self.rexmt.shift > self.retries(conn) {
+            return RackCallStart::GiveUp;
         }
-        self.snd.totals.timeouts += 1;
-        self.snd.rtt.estimator.on_timeout(self.snd.rexmt.shift);
-        self.snd.rtt.timing = None;
-        self.snd.rexmt.cwr_end = None;
-        let first = self.snd.scoreboard.first().copied();
-        let in_recovery = self.snd.in_fast_recovery();
+        self.totals.timeouts += 1;
+        self.rtt.estimator.on_timeout(self.rexmt.shift);
+        self.rtt.timing = None;
+        self.rexmt.cwr_end = None;
+        let first = self.scoreboard.first().copied();
+        let in_recovery = self.in_fast_recovery();
         let stamp = first
-            .filter(|sent_segment| {
-                self.conn.negotiated.timestamps && sent_segment.transmissions() == 1
-            })
-            .filter(|_| self.snd.rexmt.shift == 1)
-            .map(|sent_segment| {
-                (sent_segment.end(), self.conn.clock.timestamp(sent_segment.sent_at()))
-            });
-        self.snd.scoreboard.clear_sack_state();
-        let (una, max, wnd, mss) = (self.snd.una, self.snd.max, self.snd.peer.wnd, self.conn.mss());
-        let LossDetector::FreeBsdRack(rack) = &mut self.snd.loss_detector else { return None };
+            .filter(|sent_segment| conn.negotiated.timestamps && sent_segment.transmissions() == 1)
+            .filter(|_| self.rexmt.shift == 1)
+            .map(|sent_segment| (sent_segment.end(), conn.clock.timestamp(sent_segment.sent_at())));
+        self.scoreboard.clear_sack_state();
+        let (una, max, wnd, mss) = (self.una, self.max, self.peer.wnd, conn.mss());
+        let LossDetector::FreeBsdRack(rack) = &mut self.loss_detector else {
+            return RackCallStart::Output;
+        };
         rack.hpts.cancel(cx.now, false);
         rack.hpts.forget_lag();
         rack.hpts.override_pause();
@@ -72,42 +77,41 @@ impl TcpEndpoint {
         rack.strikes = (una, 0);
         rack.call.retransmit = Some(una);
         rack.call.fast = 0;
-        if self.snd.rexmt.shift > 1 {
+        if self.rexmt.shift > 1 {
             rack.goodput.abandon();
         }
         rack.timeout = LastTimeout { at: Some(cx.now), max, in_recovery, first: stamp };
         // rack_cong_signal, CC_RTO: the stack reduces window and threshold itself.
         let segments = wnd.min(rack.burst.window()) / 2 / mss;
-        let signal = Sign::Timeout { shift: self.snd.rexmt.shift };
-        let change = self.snd.cc.on_congested(&self.snd.congested(&self.conn, cx.now, signal));
-        self.snd.cc.set_threshold(Some(Bytes(segments.max(2) * mss)));
-        self.snd.cc.set_window(Bytes(mss));
-        self.snd.note(&self.conn, cx, change, Cause::Timeout);
-        self.rcv.ack_now = true;
-        None
+        let signal = Sign::Timeout { shift: self.rexmt.shift };
+        let change = self.cc.on_congested(&self.congested(conn, cx.now, signal));
+        self.cc.set_threshold(Some(Bytes(segments.max(2) * mss)));
+        self.cc.set_window(Bytes(mss));
+        self.note(conn, cx, change, Cause::Timeout);
+        RackCallStart::OutputAck
     }
-}
 
-impl SendSide {
     /// Retransmits the oldest segment, in a recovery, if its reordering window has passed.
     fn on_rack_reorder<R: Recorder>(
         &mut self,
         conn: &Connection,
         timers: &mut Timers,
         cx: &mut Cx<'_, R>,
-    ) -> Option<SendLimit> {
+    ) -> RackCallStart {
         let thresh = self.rack_thresh(cx.now);
         let oldest = self.scoreboard.oldest().copied();
         let Some(lost) =
             oldest.filter(|sent_segment| RackFreeBsd::is_overdue(sent_segment, thresh, cx.now))
         else {
             self.start_wheel(conn, timers, cx.now, Duration::ZERO);
-            return Some(SendLimit::Pacing);
+            return RackCallStart::Ended(SendLimit::Pacing);
         };
         if !self.in_fast_recovery() {
             self.begin_rack_recovery(conn, cx);
         }
-        let LossDetector::FreeBsdRack(rack) = &mut self.loss_detector else { return None };
+        let LossDetector::FreeBsdRack(rack) = &mut self.loss_detector else {
+            return RackCallStart::Output;
+        };
         if rack.settings.discounts_lost {
             self.scoreboard.expire_passed();
         }
@@ -115,7 +119,7 @@ impl SendSide {
         rack.call.fast = 0;
         rack.hpts.override_pause();
         rack.hpts.end_pause();
-        None
+        RackCallStart::Output
     }
 
     /// Prepares a tail loss probe: a segment of new data, or the last one again unless a full

@@ -1,0 +1,15 @@
+//! What follows from a timer of the sending side.
+
+/// What the endpoint does after the sending side has handled a timer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub(crate) enum TimerOutcome {
+    /// Nothing more.
+    Nothing,
+    /// The next segment acknowledges, whether or not an ACK was due.
+    AckNow,
+    /// The peer does not answer: the connection ends (tcp_drop, tcp_write_err).
+    GiveUp,
+    /// The same for keepalive probes, after which both kernels send a RST.
+    DeadPeer,
+}
