@@ -1,10 +1,12 @@
 //! Output: the next segment, or the reason why nothing is sent.
 //!
 //! [`TcpEndpoint::output`] is one pass of the kernel's output routine; a pass that needs another
-//! leaves the output call pending. Each system has its own rules for new data: `base` (FreeBSD's
-//! base stack), `bytes` (FreeBSD's RACK and the RFCs, whose windows count bytes too), `packets`
-//! (Linux).
+//! leaves the output call pending. The sending side decides what is sent (`plan`); each system has its
+//! own rules for new data: `base` (FreeBSD's base stack), `bytes` (FreeBSD's RACK and the RFCs, whose
+//! windows count bytes too), `packets` (Linux). The receiving side writes the ACK (`ack_fields`), and
+//! `build` makes the segment of both.
 
+mod ack_fields;
 mod base;
 mod batch;
 mod build;
@@ -12,27 +14,22 @@ mod bytes;
 pub(crate) mod call;
 mod idle;
 mod packets;
+mod plan;
 mod push;
 
 use core::hint::cold_path;
 
-use cc::{Controller, IdleEvent};
 use machine::Cx;
-use packet::{Flags, Segment};
-use record::{Cause, Event, Purpose, Recorder, SendLimit, SentKind, Shortcuts};
-use units::{Offset, SeqNum, unlikely};
+use packet::Segment;
+use record::{Recorder, SendLimit, SentKind, Shortcuts};
+use units::{Instant, Offset, unlikely};
 
-use crate::connection::Connection;
 use crate::endpoint::{TcpEndpoint, TcpState};
 use crate::loss::LossDetector;
 use crate::loss::rack::call::RackCallStart;
-use crate::profile::{BurstRule, IdleCheck, UpdateWaits};
-use crate::state::{ProbeSegment, ReceiveSide, SendSide};
-use crate::timers::Timers;
+use crate::profile::BurstRule;
+use crate::state::ProbeSegment;
 use call::PacketBatch;
-
-/// Maximum IP bytes of a burst (RFC 791: the length field).
-const LARGEST_BURST: u64 = 65_535;
 
 /// The segment that a pass decided to send.
 #[derive(Debug, Clone, Copy)]
@@ -65,8 +62,15 @@ impl TcpEndpoint {
                 return self.end_full_window(cx, slot);
             }
         }
-        let idle = R::SHORTCUTS.has(Shortcuts::IDLE_PASS) && self.nothing_to_send();
-        if idle { self.rest(cx, slot) } else { self.pass(cx, slot) }
+        if !R::SHORTCUTS.has(Shortcuts::IDLE_PASS) || !self.nothing_to_send() {
+            return self.pass(cx, slot);
+        }
+        let why = self.snd.end_idle_pass(&self.conn, cx);
+        if self.rcv.ack_due(&self.conn, &self.timers) {
+            self.build_ack(cx, slot);
+            return Ok(());
+        }
+        Err(why)
     }
 
     fn pass<R: Recorder>(
@@ -74,20 +78,9 @@ impl TcpEndpoint {
         cx: &mut Cx<'_, R>,
         slot: &mut Segment,
     ) -> Result<(), SendLimit> {
-        if let Some((seq, ack)) = self.reset.take() {
+        if let Some(reset) = self.reset.take() {
             cold_path();
-            if self.snd.rare.active_reset {
-                self.snd.rare.active_reset = false;
-                let at = self.snd.nxt;
-                self.write_header_cold(cx.now, at, 0, Flags::RST | Flags::ACK, slot);
-                if self.rcv.has_blocks(&self.conn) {
-                    self.rcv.write_blocks(&self.conn, 0, slot);
-                }
-            } else {
-                *slot = self.conn.reset_segment(seq, ack);
-            }
-            let at = self.conn.payload_offset(self.snd.nxt);
-            cx.emit(|| Event::Sent { at, len: 0, kind: SentKind::Reset });
+            self.build_reset(cx, reset, slot);
             return Ok(());
         }
         match self.conn.state {
@@ -122,33 +115,7 @@ impl TcpEndpoint {
         {
             return self.base_pass(cx, slot, max.get());
         }
-        let planned = if let Some(cause) = self.snd.rexmt.head.take() {
-            cold_path();
-            Ok(self.snd.plan_head_retransmission(&self.conn, cause))
-        } else if let Some(probe) = self.snd.probe.segment.take() {
-            cold_path();
-            Ok(self.snd.plan_probe(&self.conn, probe))
-        } else if self.snd.is_rate_based()
-            && self.snd.pacing_blocks(&self.conn, &mut self.timers, cx.now)
-            && !self.snd.probe_is_due()
-        {
-            Err(SendLimit::Pacing)
-        } else if let Some(plan) = self.snd.plan_retransmission(&self.conn) {
-            Ok(plan)
-        } else if self.snd.buffer.used() == 0 && !self.conn.fin_wanted() {
-            Err(if self.snd.buffer.fin { SendLimit::Done } else { SendLimit::Application })
-        } else {
-            match self.conn.cfg.profile.burst {
-                BurstRule::FreeBsd { max } => {
-                    self.snd.plan_bytes(&self.conn, &self.rcv, cx, max.get())
-                }
-                BurstRule::Rfc => self.snd.plan_bytes(&self.conn, &self.rcv, cx, LARGEST_BURST),
-                BurstRule::Linux(rule) => {
-                    self.snd.plan_packets(&self.conn, &mut self.timers, rule, cx.now)
-                }
-            }
-        };
-        match planned {
+        match self.snd.plan_segment(&self.conn, &mut self.timers, &self.rcv, cx) {
             Ok(plan) => {
                 self.snd.call.due = plan.more;
                 let plain = plan.kind == SentKind::New && plan.more && !plan.push;
@@ -168,13 +135,66 @@ impl TcpEndpoint {
                 if unlikely(matches!(why, SendLimit::PeerWindow | SendLimit::SmallSegment)) {
                     self.snd.watch_window(&self.conn, &mut self.timers, cx);
                 }
-                if self.rcv.ack_now || self.rcv.window_update_due(&self.conn, &self.timers) {
-                    self.build_ack_cold(cx, slot);
-                    return Ok(());
-                }
-                Err(why)
+                self.end_without_data(cx, slot, why)
             }
         }
+    }
+
+    /// Ends a pass without data, for the reason `why`: an ACK or a window update may be due.
+    #[inline(always)]
+    fn end_without_data<R: Recorder>(
+        &mut self,
+        cx: &mut Cx<'_, R>,
+        slot: &mut Segment,
+        why: SendLimit,
+    ) -> Result<(), SendLimit> {
+        if self.rcv.ack_due(&self.conn, &self.timers) {
+            self.build_ack_cold(cx, slot);
+            return Ok(());
+        }
+        Err(why)
+    }
+
+    /// The pass after a packet that filled the congestion window: a shortened
+    /// [`TcpEndpoint::pass`].
+    fn end_full_window<R: Recorder>(
+        &mut self,
+        cx: &mut Cx<'_, R>,
+        slot: &mut Segment,
+    ) -> Result<(), SendLimit> {
+        self.snd.validate_window(true);
+        self.snd.end_pass(&self.conn, cx, SendLimit::CongestionWindow);
+        self.end_without_data(cx, slot, SendLimit::CongestionWindow)
+    }
+
+    /// One pass of tcp_output of the base stack.
+    fn base_pass<R: Recorder>(
+        &mut self,
+        cx: &mut Cx<'_, R>,
+        slot: &mut Segment,
+        burst_max: u64,
+    ) -> Result<(), SendLimit> {
+        let Self { conn, timers, snd, rcv, .. } = self;
+        let offer = snd.offer_base(conn, timers, cx);
+        let sends = offer.is_worth_sending
+            || rcv.window_update_due(conn, timers)
+            || rcv.ack_now
+            || offer.sends_fin();
+        if !sends {
+            let why = snd.base_idle_reason(conn, timers, cx, &offer);
+            snd.probe.segment = None;
+            snd.end_pass(conn, cx, why);
+            return Err(why);
+        }
+        let plan = snd.plan_base(conn, rcv, &offer, burst_max);
+        snd.call.due = plan.more;
+        if plan.len > 0 || plan.fin {
+            self.build_base(cx, &plan, slot);
+        } else {
+            self.build_ack_cold(cx, slot);
+        }
+        self.snd.end_base_pass(&self.conn, &mut self.timers, cx, &plan);
+        Ok(())
     }
 
     /// One pass of rack_output.
@@ -239,11 +259,7 @@ impl TcpEndpoint {
                 }
                 self.snd.end_rack_call(&self.conn, &mut self.timers, cx.now, why);
                 self.snd.end_hystart_round(&self.conn, cx);
-                if self.rcv.ack_now || self.rcv.window_update_due(&self.conn, &self.timers) {
-                    self.build_ack_cold(cx, slot);
-                    return Ok(());
-                }
-                Err(why)
+                self.end_without_data(cx, slot, why)
             }
         }
     }
@@ -258,196 +274,33 @@ impl TcpEndpoint {
         }
         self.snd.call.due = false;
     }
-}
 
-impl SendSide {
-    /// First pass of a call: checks whether the connection is idle, and for how long.
-    fn begin_output<R: Recorder>(&mut self, conn: &Connection, cx: &mut Cx<'_, R>) {
-        self.call.idle = self.max == self.una;
-        self.call.nxt_at_call = self.nxt;
-        // FreeBSD does not check whether there is anything to send; Linux checks with a write and
-        // with a new window of the peer.
-        let checks = match conn.cfg.profile.rules.sending.idle_check {
-            IdleCheck::Always => true,
-            IdleCheck::OnNewWindow => core::mem::take(&mut self.peer.opened_while_idle),
-            IdleCheck::WithData => self.data_end() > self.nxt,
-        };
-        if self.call.idle && conn.cfg.profile.after_idle && checks {
-            self.begin_after_idle(conn, cx);
-        }
+    /// Sends a pure ACK (tcp_respond).
+    pub(crate) fn respond<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
+        let mut slot = Segment::default();
+        self.build_ack_cold(cx, &mut slot);
+        self.outbox.get_or_insert_default().push_back(slot);
     }
 
-    /// tcp_slow_start_after_idle_check at a write.
+    /// Full packets that may follow the last one without another decision.
+    #[inline(always)]
+    pub const fn batch_packets(&self) -> u64 {
+        self.snd.call.batch.packets()
+    }
+
+    /// Begins a batch of packets that differ from `model`, the last one sent, only in their
+    /// sequence numbers; returns their number: the whole batch, or 0 if they would differ
+    /// otherwise. The caller must send them at once, one call of [`TcpEndpoint::next_in_batch`] for
+    /// each.
     #[inline]
-    pub(crate) fn restart_if_idle<R: Recorder>(&mut self, conn: &Connection, cx: &mut Cx<'_, R>) {
-        let empty = self.max == self.una && self.data_end() == self.nxt;
-        if empty && conn.cfg.profile.after_idle {
-            self.begin_after_idle(conn, cx);
-        }
+    pub fn begin_batch(&mut self, now: Instant, model: &Segment) -> u64 {
+        self.snd.begin_batch(&self.conn, &self.timers, &self.rcv, now, model)
     }
 
-    fn begin_after_idle<R: Recorder>(&mut self, conn: &Connection, cx: &mut Cx<'_, R>) {
-        let rto = self.rtt.estimator.rto();
-        let (idle, rto, long) = self.idle_for(conn, cx.now, rto);
-        if long {
-            let change = self.cc.on_idle(&IdleEvent { ticks: conn.clock.tick(cx.now), idle, rto });
-            self.note(conn, cx, change, Cause::Idle);
-        }
-    }
-
-    /// Is a tail loss probe due? Pacing does not hold it back (tcp_send_loss_probe).
-    fn probe_is_due(&self) -> bool {
-        matches!(&self.loss_detector, LossDetector::RackTlp(loss) if loss.probe_is_due())
-    }
-
-    /// Plans a tail loss probe or a retransmission.
+    /// Records the transmission of the batch's next packet, and sets the sequence number in a copy
+    /// of the template.
     #[inline(always)]
-    fn plan_retransmission(&mut self, conn: &Connection) -> Option<SegmentPlan> {
-        let any = self.cc.in_recovery()
-            || match &self.loss_detector {
-                LossDetector::RackTlp(loss) => loss.probe_is_due() || self.scoreboard.any_lost(),
-                LossDetector::Sack(_) | LossDetector::NewReno | LossDetector::FreeBsdRack(_) => {
-                    false
-                }
-            };
-        if any { self.plan_due_retransmission(conn) } else { None }
-    }
-
-    fn plan_due_retransmission(&mut self, conn: &Connection) -> Option<SegmentPlan> {
-        if let Some((at, len, fin, kind)) = self.next_probe(conn).or_else(|| self.next_lost(conn)) {
-            let push = self.pushes(conn, at, len, &kind);
-            return Some(SegmentPlan { at, len, fin, push, kind, more: true });
-        }
-        None
-    }
-
-    /// Plans a retransmission of the segment at `snd_una`, whatever the windows allow.
-    fn plan_head_retransmission(&self, conn: &Connection, cause: Cause) -> SegmentPlan {
-        let data_end = self.data_end();
-        let end = match &self.loss_detector {
-            LossDetector::RackTlp(_)
-                if conn.cfg.profile.rules.sending.collapses_retransmissions =>
-            {
-                self.collapsed_end(conn, self.una)
-            }
-            _ => (self.una + conn.mss()).min(data_end),
-        };
-        let len = end.min(self.max).min(data_end).since(self.una).get();
-        SegmentPlan {
-            at: self.una,
-            len,
-            fin: (len == 0 || end.min(self.max) > data_end) && conn.fin_wanted(),
-            push: self.pushes(conn, self.una, len, &SentKind::Retransmission(cause)),
-            kind: SentKind::Retransmission(cause),
-            more: true,
-        }
-    }
-
-    /// The limit of data in flight: the congestion window, and with limited transmit (RFC 3042) one
-    /// more segment for each of the first two duplicates.
-    #[inline(always)]
-    fn send_window(&self, conn: &Connection) -> u64 {
-        if unlikely(self.rexmt.limited > 0) {
-            return self.limited_window(conn);
-        }
-        self.cwnd()
-    }
-
-    fn limited_window(&self, conn: &Connection) -> u64 {
-        let cwnd = self.cwnd();
-        // FreeBSD's base stack counts the segments released in `limited`, and sets the window
-        // itself.
-        let counts = matches!(self.loss_detector, LossDetector::Sack(_));
-        if counts || !conn.cfg.profile.limited_transmit || self.cc.in_recovery() {
-            return cwnd;
-        }
-        cwnd + u64::from(self.rexmt.limited) * conn.mss()
-    }
-
-    fn plan_probe(&self, conn: &Connection, probe: ProbeSegment) -> SegmentPlan {
-        let kind = SentKind::Probe;
-        let plan = |at, len| SegmentPlan { at, len, fin: false, push: false, kind, more: true };
-        match probe {
-            ProbeSegment::Byte => plan(self.una, 1),
-            ProbeSegment::Empty => plan(Offset(self.una.0 - 1), 0),
-            ProbeSegment::Part => {
-                let room = (self.una + self.peer.wnd).since(self.nxt).get();
-                let unsent = self.data_end().since(self.nxt).get();
-                let part = plan(self.nxt, room.min(unsent).min(conn.mss()));
-                let repeated = part.at < self.max;
-                let kind = if repeated {
-                    SentKind::Retransmission(self.rexmt.cause)
-                } else {
-                    SentKind::New
-                };
-                SegmentPlan { push: true, kind, ..part }
-            }
-        }
-    }
-}
-
-impl ReceiveSide {
-    /// Window that the next segment advertises.
-    pub(crate) fn next_window(&mut self) -> u64 {
-        let promised = self.adv.since(self.nxt).get();
-        self.window.window(promised, self.reassembly.bytes())
-    }
-
-    /// Is a window update worth sending (RFC 9293 section 3.8.6.2.2; tcp_output of FreeBSD,
-    /// tcp_cleanup_rbuf of Linux)? Called only if nothing else is sent.
-    #[inline(always)]
-    pub(crate) fn window_update_due(&mut self, conn: &Connection, timers: &Timers) -> bool {
-        let delays = match conn.cfg.profile.rules.receiving.update_waits {
-            UpdateWaits::ForTimerOfAck => core::mem::take(&mut self.delays_ack),
-            UpdateWaits::ForRead => true,
-            UpdateWaits::WhileAckWaits => timers.runs(Purpose::DelayedAck),
-        };
-        let closed = self.fin.is_some_and(|fin| self.nxt > fin);
-        if closed || delays {
-            return false;
-        }
-        let promised = self.adv.since(self.nxt).get();
-        let size = self.window.size();
-        // Cheaper than computing the window, and usually sufficient.
-        let most = self.window.most_growth(promised);
-        if most < 2 * conn.maxseg() && 2 * most < size {
-            return false;
-        }
-        let window = self.window.window(promised, self.reassembly.bytes());
-        let grown = window.saturating_sub(promised);
-        let is_significant = grown >= 2 * conn.maxseg()
-            && (grown >= size / 4 || window <= size / 8 || size <= 8 * conn.maxseg());
-        self.window.field(window) > self.window.field(promised)
-            && (is_significant || 2 * grown >= size)
-    }
-
-    /// Linux: has a read at least doubled the window that can be advertised (__tcp_cleanup_rbuf)?
-    pub(crate) fn read_doubles_window(&mut self) -> bool {
-        if self.fin.is_some_and(|fin| self.nxt > fin) {
-            return false;
-        }
-        let promised = self.adv.since(self.nxt).get();
-        if 2 * promised > self.window.clamp() {
-            return false;
-        }
-        let waiting = self.reassembly.bytes();
-        let tight = self.window.is_tight(waiting);
-        self.policy.on_window_selected(tight);
-        let window = self.window.selected(waiting);
-        window > 0 && window >= 2 * promised
-    }
-}
-
-impl Connection {
-    fn reset_segment(&self, seq: SeqNum, ack: Option<SeqNum>) -> Segment {
-        Segment {
-            flow: self.cfg.flow,
-            dir: self.dir(),
-            ip: self.cfg.ip,
-            flags: if ack.is_some() { Flags::RST | Flags::ACK } else { Flags::RST },
-            seq,
-            ack: ack.unwrap_or_default(),
-            ..Segment::default()
-        }
+    pub fn next_in_batch<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, segment: &mut Segment) {
+        segment.seq = self.snd.next_in_batch(&self.conn, cx);
     }
 }

@@ -6,24 +6,24 @@
 
 use cc::Controller;
 use machine::Cx;
-use packet::{Flags, Segment};
+use packet::Flags;
 use record::{Cause, Event, Purpose, Recorder, SendLimit, SentKind};
 use recovery::sendmap::RetransmitResult;
 use units::{Instant, Offset};
 
+use super::ack_fields::SenderFields;
 use crate::connection::Connection;
-use crate::endpoint::TcpEndpoint;
 use crate::loss::LossDetector;
 use crate::sent;
-use crate::state::SendSide;
+use crate::state::{ReceiveSide, SendSide};
 use crate::timers::Timers;
 
 /// The segment that a pass of the base stack sends.
 #[derive(Debug, Clone, Copy)]
-struct BasePlan {
+pub(super) struct BasePlan {
     at: Offset,
-    len: u64,
-    fin: bool,
+    pub(super) len: u64,
+    pub(super) fin: bool,
     /// From a hole of the scoreboard (`sack_rxmit`).
     hole: bool,
     /// Forced into a zero window by the persist timer.
@@ -31,135 +31,100 @@ struct BasePlan {
     /// The segment ends at the end of the send buffer (`TH_PUSH`).
     push: bool,
     /// Another pass follows (`sendalot`).
-    more: bool,
+    pub(super) more: bool,
 }
 
 /// A segment that could be sent.
 #[derive(Debug, Clone, Copy)]
-struct BaseOffer {
+pub(super) struct BaseOffer {
     plan: BasePlan,
     /// Its data need not wait for more.
-    is_worth_sending: bool,
+    pub(super) is_worth_sending: bool,
     fin_unsent: bool,
 }
 
-impl TcpEndpoint {
-    /// One pass of tcp_output.
-    pub(super) fn base_pass<R: Recorder>(
+impl BaseOffer {
+    /// Does it have a FIN that was not sent yet?
+    pub(super) const fn sends_fin(&self) -> bool {
+        self.plan.fin && self.fin_unsent
+    }
+}
+
+impl SendSide {
+    /// Ends a pass that has sent a segment.
+    pub(super) fn end_base_pass<R: Recorder>(
         &mut self,
+        conn: &Connection,
+        timers: &mut Timers,
         cx: &mut Cx<'_, R>,
-        slot: &mut Segment,
-        burst_max: u64,
-    ) -> Result<(), SendLimit> {
-        match self.plan_base(cx, burst_max) {
-            Ok(plan) => {
-                self.snd.call.due = plan.more;
-                if plan.len > 0 || plan.fin {
-                    self.send_base(cx, &plan, slot);
-                } else {
-                    self.build_ack_cold(cx, slot);
-                    self.snd.note_retransmit_time(&self.conn, cx.now);
-                }
-                self.snd.watch_base(&self.conn, &mut self.timers, cx, &plan);
-                if !plan.more {
-                    self.snd.probe.segment = None;
-                    self.snd.validate_bytes(&self.conn, None);
-                    self.snd.end_call(&self.conn, cx);
-                }
-                Ok(())
-            }
-            Err(why) => {
-                self.snd.probe.segment = None;
-                self.snd.end_pass(&self.conn, cx, why);
-                Err(why)
-            }
+        plan: &BasePlan,
+    ) {
+        if plan.len == 0 && !plan.fin {
+            self.note_retransmit_time(conn, cx.now);
+        }
+        self.watch_base(conn, timers, cx, plan);
+        if !plan.more {
+            self.probe.segment = None;
+            self.validate_bytes(conn, None);
+            self.end_call(conn, cx);
         }
     }
 
-    /// Sends a pure ACK (tcp_respond).
-    pub(crate) fn respond<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
-        let mut slot = Segment::default();
-        self.build_ack_cold(cx, &mut slot);
-        self.outbox.get_or_insert_default().push_back(slot);
-    }
-
-    /// Plans a segment, or returns why nothing is sent.
-    fn plan_base<R: Recorder>(
-        &mut self,
-        cx: &mut Cx<'_, R>,
-        burst_max: u64,
-    ) -> Result<BasePlan, SendLimit> {
-        let offer = self.snd.offer_base(&self.conn, &mut self.timers, cx);
-        let sends = offer.is_worth_sending
-            || self.rcv.window_update_due(&self.conn, &self.timers)
-            || self.rcv.ack_now
-            || (offer.plan.fin && offer.fin_unsent);
-        if !sends {
-            let BasePlan { at, len, .. } = offer.plan;
-            let off = at.since(self.snd.una).get();
-            return Err(self.snd.base_idle_reason(&self.conn, &mut self.timers, cx, len, off));
-        }
-        if offer.plan.len <= self.conn.mss() {
-            return Ok(self.snd.pushes_base(offer.plan));
-        }
-        let tso = self.conn.cfg.tso && !offer.plan.hole && !self.rcv.has_blocks(&self.conn);
-        let plan = self.snd.cut_base(&self.conn, offer.plan, tso.then_some(burst_max));
-        Ok(self.snd.pushes_base(plan))
-    }
-
-    /// Builds a segment with data or a FIN and records its transmission.
-    fn send_base<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, plan: &BasePlan, slot: &mut Segment) {
+    /// The fields of the header, and the kind of the segment.
+    pub(super) fn begin_base_segment(&mut self, plan: &BasePlan) -> (SenderFields, SentKind) {
         let mut flags = Flags::ACK;
         if plan.push {
             flags |= Flags::PSH;
         }
         // Every ACK after an unacknowledged FIN carries it again (tcp_outflags of FIN_WAIT_1).
-        let carries_fin =
-            plan.fin && self.snd.max > self.snd.data_end() && self.snd.nxt == self.snd.max;
+        let carries_fin = plan.fin && self.max > self.data_end() && self.nxt == self.max;
         if plan.fin {
             flags |= Flags::FIN;
             if carries_fin {
                 // The FIN already has a sequence number.
-                self.snd.nxt = Offset(self.snd.nxt.0 - 1);
+                self.nxt = Offset(self.nxt.0 - 1);
             }
         }
-        let at = if plan.hole { plan.at } else { self.snd.nxt };
-        self.write_header_cold(cx.now, at, plan.len, flags, slot);
-        if plan.len > self.conn.mss() {
-            slot.gso_size = self.conn.negotiated.mss as u16;
-        }
-        if self.rcv.has_blocks(&self.conn) {
-            self.rcv.write_blocks(&self.conn, plan.len, slot);
-        }
-        let repeated = at < self.snd.max && plan.len > 0;
+        let at = if plan.hole { plan.at } else { self.nxt };
+        let repeated = at < self.max && plan.len > 0;
         let kind = match (plan.len, plan.hole, repeated) {
             _ if plan.probes => SentKind::Probe,
             (0, ..) if carries_fin => SentKind::Ack,
-            (0, ..) if at < self.snd.max => SentKind::Retransmission(self.snd.rexmt.cause),
+            (0, ..) if at < self.max => SentKind::Retransmission(self.rexmt.cause),
             (0, ..) => SentKind::Control,
-            (_, true, _) if self.snd.in_fast_recovery() => {
+            (_, true, _) if self.in_fast_recovery() => {
                 SentKind::Retransmission(Cause::FastRetransmit)
             }
             // After a timeout holes are retransmitted outside of recovery (`snd_nxt < snd_max`).
-            (_, true, _) => SentKind::Retransmission(self.snd.rexmt.cause),
-            (_, false, true) => SentKind::Retransmission(self.snd.rexmt.cause),
+            (_, true, _) => SentKind::Retransmission(self.rexmt.cause),
+            (_, false, true) => SentKind::Retransmission(self.rexmt.cause),
             (_, false, false) => SentKind::New,
         };
+        (self.fields(at, plan.len, flags), kind)
+    }
+
+    /// Records the transmission of a segment at `at`.
+    pub(super) fn note_base_segment<R: Recorder>(
+        &mut self,
+        conn: &Connection,
+        cx: &mut Cx<'_, R>,
+        plan: &BasePlan,
+        at: Offset,
+        kind: SentKind,
+    ) {
         if plan.probes {
-            self.snd.note_probe_sent(&self.conn, cx.now, at, plan);
+            self.note_probe_sent(conn, cx.now, at, plan);
         } else {
-            self.snd.note_base_sent(&self.conn, cx, plan, at);
+            self.note_base_sent(conn, cx, plan, at);
         }
-        cx.emit_with_state(&self.snd.with(&self.conn), || {
-            let at = self.conn.payload_offset(at);
+        cx.emit_with_state(&self.with(conn), || {
+            let at = conn.payload_offset(at);
             Event::Sent { at, len: plan.len as u32, kind }
         });
     }
-}
 
-impl SendSide {
     /// What could be sent: from a hole, or what the windows allow from `snd_nxt` on, and a FIN.
-    fn offer_base<R: Recorder>(
+    pub(super) fn offer_base<R: Recorder>(
         &mut self,
         conn: &Connection,
         timers: &mut Timers,
@@ -214,19 +179,29 @@ impl SendSide {
         }
     }
 
-    /// Cuts more than a segment to a burst for the segmentation offload below `burst_max`, or to a segment.
-    fn cut_base(&mut self, conn: &Connection, plan: BasePlan, burst_max: Option<u64>) -> BasePlan {
+    /// Cuts what is offered: to a burst for the segmentation offload below `burst_max`, or to a segment.
+    pub(super) fn plan_base(
+        &mut self,
+        conn: &Connection,
+        rcv: &ReceiveSide,
+        offer: &BaseOffer,
+        burst_max: u64,
+    ) -> BasePlan {
+        let plan = offer.plan;
+        if plan.len <= conn.mss() {
+            return self.pushes_base(plan);
+        }
+        let tso = conn.cfg.tso && !plan.hole && !rcv.has_blocks(conn);
         let off = plan.at.since(self.una).get();
-        let (most, len) = match burst_max {
-            Some(burst_max) => {
-                let most = self.tso_len(conn, plan.len, off, burst_max);
-                (most, self.buffer.one_packet(off, most))
-            }
-            None => (conn.mss(), conn.mss()),
+        let (most, len) = if tso {
+            let most = self.tso_len(conn, plan.len, off, burst_max);
+            (most, self.buffer.one_packet(off, most))
+        } else {
+            (conn.mss(), conn.mss())
         };
         // What the device does not take waits for the next call (tcp_m_copym cuts `len` only).
-        let more = plan.more || most < plan.len || burst_max.is_none();
-        BasePlan { len, fin: false, more, ..plan }
+        let more = plan.more || most < plan.len || !tso;
+        self.pushes_base(BasePlan { len, fin: false, more, ..plan })
     }
 
     /// Sets PSH at the end of the send buffer.
@@ -287,14 +262,15 @@ impl SendSide {
     }
 
     /// Returns why nothing is sent, and ensures that a timer runs if data is waiting.
-    fn base_idle_reason<R: Recorder>(
+    pub(super) fn base_idle_reason<R: Recorder>(
         &mut self,
         conn: &Connection,
         timers: &mut Timers,
         cx: &mut Cx<'_, R>,
-        len: u64,
-        off: u64,
+        offer: &BaseOffer,
     ) -> SendLimit {
+        let BasePlan { at, len, .. } = offer.plan;
+        let off = at.since(self.una).get();
         let outstanding = self.max > self.una;
         let retransmits = timers.runs(Purpose::Retransmit);
         let probes = timers.runs(Purpose::Persist);

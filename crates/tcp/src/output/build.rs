@@ -4,12 +4,14 @@ use core::hint::cold_path;
 
 use cc::{Controller, WindowController};
 use machine::Cx;
-use packet::{Flags, Options, Segment, Timestamps};
+use packet::{Flags, Segment};
 use record::{Cause, Event, Purpose, Recorder, SentKind};
 use recovery::sendmap::RetransmitResult;
-use units::{Duration, Instant, Offset, unlikely};
+use units::{Duration, Instant, Offset, SeqNum, unlikely};
 
 use super::SegmentPlan;
+use super::ack_fields::SenderFields;
+use super::base::BasePlan;
 use crate::connection::Connection;
 use crate::endpoint::TcpEndpoint;
 use crate::loss::LossDetector;
@@ -19,82 +21,6 @@ use crate::state::SendSide;
 use crate::timers::Timers;
 
 impl TcpEndpoint {
-    /// Writes the header of a segment and records the ACK and the window that it advertises.
-    #[inline(always)]
-    pub(super) fn write_header(
-        &mut self,
-        now: Instant,
-        at: Offset,
-        len: u64,
-        flags: Flags,
-        slot: &mut Segment,
-    ) {
-        let promised = self.rcv.adv.since(self.rcv.nxt).get();
-        let window = self.rcv.window.window(promised, self.rcv.reassembly.bytes());
-        let field = self.rcv.window.field(window);
-        self.write_fields(now, at, len, flags, field, slot);
-        self.rcv.adv = self.rcv.adv.max(self.rcv.nxt + self.rcv.window.counted(window, field));
-        self.rcv.acked = self.rcv.nxt;
-        self.rcv.window.on_sent(window, || self.conn.clock.timestamp(now));
-        self.rcv.ack_now = false;
-        self.rcv.delays_ack = false;
-        self.rcv.last_window_zero = field == 0;
-        self.timers.stop(Purpose::DelayedAck);
-        if unlikely(self.rcv.policy.is_quick()) {
-            let tight = self.rcv.window.is_tight(self.rcv.reassembly.bytes());
-            self.rcv.policy.on_window_selected(tight);
-        }
-        self.rcv.policy.on_ack_sent();
-        if len > 0 {
-            self.rcv.policy.on_data_sent(|| self.conn.clock.tick(now));
-        }
-        self.rcv.compressed.waiting = 0;
-    }
-
-    /// [`TcpEndpoint::write_header`], once for all callers that are cold.
-    pub(super) fn write_header_cold(
-        &mut self,
-        now: Instant,
-        at: Offset,
-        len: u64,
-        flags: Flags,
-        slot: &mut Segment,
-    ) {
-        self.write_header(now, at, len, flags, slot);
-    }
-
-    #[inline(always)]
-    pub(super) fn write_fields(
-        &mut self,
-        now: Instant,
-        at: Offset,
-        len: u64,
-        flags: Flags,
-        field: u16,
-        slot: &mut Segment,
-    ) {
-        let (marks, ecn) = self.snd.ecn.mark(len > 0 && at >= self.snd.max);
-        let marks = marks | self.rcv.ecn.echo();
-        *slot = Segment {
-            flow: self.conn.cfg.flow,
-            dir: self.conn.dir(),
-            ip: self.conn.cfg.ip,
-            ecn,
-            flags: flags | marks,
-            seq: at.to_seq(self.conn.cfg.isn),
-            ack: self.rcv.nxt.to_seq(self.rcv.irs),
-            payload: len as u32,
-            window: field,
-            gso_size: 0,
-            nsegs: 0,
-            timestamps: self.conn.negotiated.timestamps.then(|| Timestamps {
-                val: self.conn.clock.timestamp(now),
-                ecr: self.rcv.ts_recent,
-            }),
-            options: Options::None,
-        };
-    }
-
     /// Builds a full segment of new data that is not the last, and records its transmission: a
     /// shortened [`TcpEndpoint::build`].
     #[inline(never)]
@@ -102,16 +28,17 @@ impl TcpEndpoint {
         if self.snd.packets_in_flight() == 0 {
             self.snd.begin_flight(&self.conn, cx);
         }
-        let at = self.snd.max;
-        self.write_header(cx.now, at, self.conn.mss(), Flags::ACK, slot);
-        self.snd.note_full(&self.conn, cx.now);
-        if self.snd.cc.in_recovery() {
-            let mss = self.conn.mss();
-            self.snd.rack_tlp_sent(&self.conn, mss, 1, false);
-        }
-        self.snd.note_flight(&self.conn, &mut self.timers, cx.now, at);
-        self.snd.on_burst_sent(&self.conn, cx, at, self.snd.max);
-        self.snd.emit_full_sent(&self.conn, cx, at);
+        let fields = self.snd.fields(self.snd.max, self.conn.mss(), Flags::ACK);
+        self.rcv.write_header(&self.conn, &mut self.timers, cx.now, fields, slot);
+        self.snd.note_new(&self.conn, &mut self.timers, cx);
+    }
+
+    /// Builds a full packet as [`TcpEndpoint::build_new`] does, after another at the same instant and
+    /// outside of recovery.
+    pub(super) fn build_next<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, slot: &mut Segment) {
+        let fields = self.snd.fields(self.snd.max, self.conn.mss(), Flags::ACK);
+        self.rcv.write_next_header(&self.conn, &mut self.timers, cx.now, fields, slot);
+        self.snd.note_next(&self.conn, &mut self.timers, cx);
     }
 
     /// Builds the segment and records its transmission.
@@ -129,9 +56,11 @@ impl TcpEndpoint {
             flags |= Flags::FIN;
         }
         if unlikely(self.conn.is_tcp_respond(plan)) {
-            self.write_response(cx.now, plan.at, slot);
+            let fields = self.snd.fields(plan.at, 0, Flags::ACK);
+            self.rcv.write_response(&self.conn, cx.now, fields, slot);
         } else {
-            self.write_header_cold(cx.now, plan.at, plan.len, flags, slot);
+            let fields = self.snd.fields(plan.at, plan.len, flags);
+            self.rcv.write_header_cold(&self.conn, &mut self.timers, cx.now, fields, slot);
             if plan.len > self.conn.mss() {
                 slot.gso_size = self.conn.negotiated.mss as u16;
             }
@@ -139,34 +68,136 @@ impl TcpEndpoint {
                 self.rcv.write_blocks(&self.conn, plan.len, slot);
             }
         }
-        match plan.kind {
-            SentKind::Probe => {
-                cold_path();
-                self.snd.note_probe(plan.at + plan.len, cx.now);
-            }
-            _ if plan.len > 0 || plan.fin => {
-                self.snd.note_sent(&self.conn, &mut self.timers, cx, plan);
-            }
-            _ => {}
-        }
-        cx.emit_with_state(&self.snd.with(&self.conn), || {
-            let at = self.conn.payload_offset(plan.at);
-            Event::Sent { at, len: plan.len as u32, kind: plan.kind }
-        });
+        self.snd.note_built(&self.conn, &mut self.timers, cx, plan);
     }
 
-    /// Writes the header of a segment that leaves the state of the receiver alone, as tcp_respond
-    /// does: an ACK that is due remains due, and the window does not count as advertised.
+    /// Builds a segment of the base stack with data or a FIN, and records its transmission.
+    pub(super) fn build_base<R: Recorder>(
+        &mut self,
+        cx: &mut Cx<'_, R>,
+        plan: &BasePlan,
+        slot: &mut Segment,
+    ) {
+        let (fields, kind) = self.snd.begin_base_segment(plan);
+        self.rcv.write_header_cold(&self.conn, &mut self.timers, cx.now, fields, slot);
+        if plan.len > self.conn.mss() {
+            slot.gso_size = self.conn.negotiated.mss as u16;
+        }
+        if self.rcv.has_blocks(&self.conn) {
+            self.rcv.write_blocks(&self.conn, plan.len, slot);
+        }
+        self.snd.note_base_segment(&self.conn, cx, plan, fields.at, kind);
+    }
+
+    /// Builds a pure ACK.
+    #[inline(always)]
+    pub(super) fn build_ack<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, slot: &mut Segment) {
+        let fields = self.snd.ack_fields();
+        self.rcv.write_header(&self.conn, &mut self.timers, cx.now, fields, slot);
+        if self.rcv.has_blocks(&self.conn) {
+            self.rcv.write_blocks(&self.conn, 0, slot);
+        }
+        self.snd.note_ack(&self.conn, cx, fields.at);
+    }
+
+    /// [`TcpEndpoint::build_ack`], once for all callers that are cold.
+    pub(super) fn build_ack_cold<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, slot: &mut Segment) {
+        self.build_ack(cx, slot);
+    }
+
+    /// Builds the pending RST.
     #[cold]
-    fn write_response(&mut self, now: Instant, at: Offset, slot: &mut Segment) {
-        let promised = self.rcv.adv.since(self.rcv.nxt).get();
-        let window = self.rcv.window.window(promised, self.rcv.reassembly.bytes());
-        let field = self.rcv.window.field(window);
-        self.write_fields(now, at, 0, Flags::ACK, field, slot);
+    pub(super) fn build_reset<R: Recorder>(
+        &mut self,
+        cx: &mut Cx<'_, R>,
+        (seq, ack): (SeqNum, Option<SeqNum>),
+        slot: &mut Segment,
+    ) {
+        if self.snd.rare.active_reset {
+            self.snd.rare.active_reset = false;
+            let fields = self.snd.fields(self.snd.nxt, 0, Flags::RST | Flags::ACK);
+            self.rcv.write_header_cold(&self.conn, &mut self.timers, cx.now, fields, slot);
+            if self.rcv.has_blocks(&self.conn) {
+                self.rcv.write_blocks(&self.conn, 0, slot);
+            }
+        } else {
+            *slot = self.conn.reset_segment(seq, ack);
+        }
+        let at = self.conn.payload_offset(self.snd.nxt);
+        cx.emit(|| Event::Sent { at, len: 0, kind: SentKind::Reset });
     }
 }
 
 impl SendSide {
+    /// What this side writes into the header of `len` bytes at `at`.
+    #[inline(always)]
+    pub(super) fn fields(&mut self, at: Offset, len: u64, flags: Flags) -> SenderFields {
+        let (marks, ecn) = self.ecn.mark(len > 0 && at >= self.max);
+        SenderFields { at, len, flags: flags | marks, ecn }
+    }
+
+    /// The same for a pure ACK.
+    #[inline(always)]
+    fn ack_fields(&mut self) -> SenderFields {
+        // A pure ACK carries the sequence number of the next new byte (FreeBSD uses snd_max, but
+        // snd_nxt while it probes a zero window).
+        let probes = self.probe.persisting && matches!(self.loss_detector, LossDetector::Sack(_));
+        self.fields(if unlikely(probes) { self.nxt } else { self.max }, 0, Flags::ACK)
+    }
+
+    /// Records the transmission of a pure ACK.
+    #[inline(always)]
+    fn note_ack<R: Recorder>(&mut self, conn: &Connection, cx: &mut Cx<'_, R>, at: Offset) {
+        if unlikely(self.is_rate_based()) {
+            self.ack_departs(cx.now);
+        }
+        cx.emit_with_state(&self.with(conn), || {
+            let at = conn.payload_offset(at);
+            Event::Sent { at, len: 0, kind: SentKind::Ack }
+        });
+    }
+
+    /// Records the transmission of a full segment of new data that is not the last.
+    #[inline(always)]
+    fn note_new<R: Recorder>(
+        &mut self,
+        conn: &Connection,
+        timers: &mut Timers,
+        cx: &mut Cx<'_, R>,
+    ) {
+        let at = self.max;
+        self.note_full(conn, cx.now);
+        if self.cc.in_recovery() {
+            self.rack_tlp_sent(conn, conn.mss(), 1, false);
+        }
+        self.note_flight(conn, timers, cx.now, at);
+        self.on_burst_sent(conn, cx, at, self.max);
+        self.emit_full_sent(conn, cx, at);
+    }
+
+    /// Records the transmission of a planned segment.
+    #[inline(always)]
+    fn note_built<R: Recorder>(
+        &mut self,
+        conn: &Connection,
+        timers: &mut Timers,
+        cx: &mut Cx<'_, R>,
+        plan: &SegmentPlan,
+    ) {
+        match plan.kind {
+            SentKind::Probe => {
+                cold_path();
+                self.note_probe(plan.at + plan.len, cx.now);
+            }
+            _ if plan.len > 0 || plan.fin => self.note_sent(conn, timers, cx, plan),
+            _ => {}
+        }
+        cx.emit_with_state(&self.with(conn), || {
+            let at = conn.payload_offset(plan.at);
+            Event::Sent { at, len: plan.len as u32, kind: plan.kind }
+        });
+    }
+
     /// Records the transmission of data or a FIN: advances the sequence variables, starts timers,
     /// updates counters.
     fn note_sent<R: Recorder>(
@@ -332,6 +363,18 @@ impl SendSide {
 }
 
 impl Connection {
+    fn reset_segment(&self, seq: SeqNum, ack: Option<SeqNum>) -> Segment {
+        Segment {
+            flow: self.cfg.flow,
+            dir: self.dir(),
+            ip: self.cfg.ip,
+            flags: if ack.is_some() { Flags::RST | Flags::ACK } else { Flags::RST },
+            seq,
+            ack: ack.unwrap_or_default(),
+            ..Segment::default()
+        }
+    }
+
     /// Is it a keepalive probe of FreeBSD, sent by tcp_respond (tcp_timer_keep)?
     fn is_tcp_respond(&self, plan: &SegmentPlan) -> bool {
         let responds = self.cfg.profile.rules.closing.keepalive_by_respond;
