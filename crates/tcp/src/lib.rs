@@ -6,7 +6,7 @@
 //! `acks` (acknowledgments at the sender), `probes`; and the parts they use: `timers`, `timeout`,
 //! `syn_timer`, `user_timeout`, `clock`, `ecn`, `challenge`, `send_buffer`, `sent`, `state`, `receive_window`,
 //! `reassembly`, `ack_policy`, `sack_compression`; `rates` (delivery rates and pacing, for BBR);
-//! the application's interface: [`info`], `socket_options`; [`packed`] (idle connections, compactly
+//! the application's interface: `application`, [`info`], `socket_options`; [`packed`] (idle connections, compactly
 //! encoded).
 //!
 //! Internally, sequence numbers are 64-bit offsets, with the SYN at 0 and the first payload byte at
@@ -21,6 +21,7 @@ pub mod profile;
 
 mod ack_policy;
 mod acks;
+mod application;
 mod challenge;
 mod clock;
 mod config;
