@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use syn::visit::{self, Visit};
 
 /// Name of a module within its crate, one part for each level.
-type ModuleName = Vec<String>;
+pub(crate) type ModuleName = Vec<String>;
 
 /// The modules of a crate, each with those that it imports.
 #[derive(Debug, Default)]
@@ -22,8 +22,7 @@ struct ModuleGraph(BTreeMap<ModuleName, BTreeSet<ModuleName>>);
 /// # Errors
 /// A source that cannot be read or parsed.
 pub(crate) fn of(sources: &Path) -> Result<Vec<Vec<String>>, String> {
-    let mut files = BTreeMap::new();
-    collect(sources, &mut Vec::new(), &mut files)?;
+    let files = modules(sources)?;
     let names: BTreeSet<ModuleName> = files.keys().cloned().collect();
     let mut graph = ModuleGraph::default();
     for (name, file) in &files {
@@ -39,6 +38,16 @@ pub(crate) fn of(sources: &Path) -> Result<Vec<Vec<String>>, String> {
         .collect();
     circles.sort_by_key(|circle| core::cmp::Reverse(circle.len()));
     Ok(circles)
+}
+
+/// Parses the modules of the crate whose sources are in `sources`, but its root and its tests.
+///
+/// # Errors
+/// A source that cannot be read or parsed.
+pub(crate) fn modules(sources: &Path) -> Result<BTreeMap<ModuleName, syn::File>, String> {
+    let mut files = BTreeMap::new();
+    collect(sources, &mut Vec::new(), &mut files)?;
+    Ok(files)
 }
 
 /// Parses the sources below a folder; the root of a crate is no module of it, and tests are left out.

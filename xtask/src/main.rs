@@ -4,6 +4,8 @@
 //!   `cargo xtask golden import DIR` imports such transfers into the project.
 //! - `cargo xtask layers` lists the crates by layer and rejects an upward dependency.
 //! - `cargo xtask circles` lists the import circles within the crates, the largest first.
+//! - `cargo xtask parts [DIR]` lists the methods that may change a whole TCP endpoint, and rejects steps that
+//!   change more than two of its parts.
 //! - `cargo xtask words` rejects phrases of the former private dialect (`words.toml`) and counts
 //!   words that are right in one sense only.
 //! - `cargo xtask digest` prints digests of fixed runs: the same in debug and release.
@@ -29,17 +31,19 @@ mod golden;
 mod kernel_scripts;
 mod kernel_worlds;
 mod layers;
+mod parts;
 mod pgo;
 mod release;
 mod words;
 mod worlds;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 const USAGE: &str = "\
 usage: cargo xtask release [BINARY]
        cargo xtask golden [DIR or FILE] | golden import DIR | layers | circles | words | digest | docs [--pictures]
+       cargo xtask parts [DIR]
        cargo xtask licences CRATE TARGET
        cargo xtask count [--write | --growths]
        cargo xtask pgo [--compare]
@@ -60,6 +64,8 @@ fn main() -> ExitCode {
         }
         (Some("layers"), []) => list_layers(),
         (Some("circles"), []) => list_circles(),
+        (Some("parts"), []) => list_parts(&own_sources()),
+        (Some("parts"), [sources]) => list_parts(Path::new(sources)),
         (Some("words"), []) => list_words(),
         (Some("digest"), []) => digest::run(),
         (Some("docs"), []) => docs::run(true),
@@ -121,6 +127,25 @@ fn list_circles() -> ExitCode {
         }
     }
     ExitCode::SUCCESS
+}
+
+/// The sources of the TCP endpoint.
+fn own_sources() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/tcp/src")
+}
+
+fn list_parts(sources: &Path) -> ExitCode {
+    match parts::survey(sources) {
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::from(2)
+        }
+        Ok(survey) => {
+            parts::describe(&survey).iter().for_each(|line| println!("{line}"));
+            survey.complaints.iter().for_each(|complaint| eprintln!("{complaint}"));
+            ExitCode::from(u8::from(!survey.complaints.is_empty()))
+        }
+    }
 }
 
 fn list_layers() -> ExitCode {
