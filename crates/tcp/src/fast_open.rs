@@ -68,16 +68,6 @@ impl TcpEndpoint {
         data
     }
 
-    /// A SYN with data is lost: the next one has none. Returns false if it had none.
-    pub(crate) fn lose_syn_data(&mut self) -> bool {
-        let Some(handshake) = &mut self.conn.handshake_cfg else { return false };
-        let fast = &mut handshake.fast_open;
-        let lost =
-            fast.client.is_some() && fast.data > 0 && !fast.too_large && self.snd.rexmt.shift == 0;
-        fast.too_large |= lost;
-        lost
-    }
-
     /// Takes what the SYN-ACK of a Fast Open said, for the host's cache.
     pub fn take_fast_open_reply(&mut self) -> Option<FastOpenReply> {
         if self.snd.rare.fast_open.reply.is_some() {
@@ -294,6 +284,15 @@ impl SendSide {
 }
 
 impl Connection {
+    /// A SYN with data is lost: the next one has none. Returns false if it had none. `shift`: timeouts so far.
+    pub(crate) fn lose_syn_data(&mut self, shift: u32) -> bool {
+        let Some(handshake) = &mut self.handshake_cfg else { return false };
+        let fast = &mut handshake.fast_open;
+        let lost = fast.client.is_some() && fast.data > 0 && !fast.too_large && shift == 0;
+        fast.too_large |= lost;
+        lost
+    }
+
     /// Fast Open of a listener.
     pub(crate) fn fast_open_listener(&self) -> Option<FastOpenListener> {
         self.handshake_cfg.as_ref()?.fast_open.listener

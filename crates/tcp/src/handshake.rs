@@ -15,7 +15,7 @@ use crate::loss::LossDetector;
 use crate::profile::{CrossedSyns, EcnRule};
 use crate::receive_window::ReceiveWindow;
 use crate::sent::DeliveredPackets;
-use crate::state::SendSide;
+use crate::state::{ReceiveSide, SendSide};
 
 /// Capacity for the segments that FreeBSD sends during one ACK before `snd_una` advances.
 const OUTBOX: usize = 16;
@@ -88,7 +88,8 @@ impl TcpEndpoint {
 
     /// Handles a SYN at a listener.
     pub(crate) fn on_syn<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, segment: &Segment) {
-        self.take_syn(cx.now, segment);
+        let mtu = self.snd.path_mtu(&self.conn);
+        self.rcv.take_syn(&mut self.conn, mtu, cx.now, segment);
         // With timestamps negotiated, Linux advertises whole segments of the remaining payload
         // size.
         let deduct = if self.conn.negotiated.timestamps { 12 } else { 0 };
@@ -117,7 +118,8 @@ impl TcpEndpoint {
         cx: &mut Cx<'_, R>,
         segment: &Segment,
     ) {
-        self.take_syn(cx.now, segment);
+        let mtu = self.snd.path_mtu(&self.conn);
+        self.rcv.take_syn(&mut self.conn, mtu, cx.now, segment);
         match (self.conn.cfg.profile.rules.opening.crossed_syns, self.conn.cfg.profile.ecn) {
             (CrossedSyns::TakesRequest, _) => {
                 // tcp_ecn_input_syn_sent: our own SYN need not have asked for ECN.
@@ -136,7 +138,8 @@ impl TcpEndpoint {
 
     /// Handles the SYN-ACK to our SYN.
     pub(crate) fn on_syn_ack<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, segment: &Segment) {
-        self.take_syn(cx.now, segment);
+        let mtu = self.snd.path_mtu(&self.conn);
+        self.rcv.take_syn(&mut self.conn, mtu, cx.now, segment);
         self.snd.ecn.on_syn_ack(segment.flags);
         let (fast, shift) = (self.conn.fast_open_client(), self.snd.rexmt.shift);
         self.on_simultaneous_syn_ack(cx, segment);
@@ -205,35 +208,6 @@ impl TcpEndpoint {
             let ack = self.snd.max;
             self.on_ack(cx, segment, Offset(0), ack);
         }
-    }
-
-    /// Takes the initial sequence number and the options from a SYN.
-    fn take_syn(&mut self, now: Instant, segment: &Segment) {
-        let theirs = segment.syn_options().copied().unwrap_or_default();
-        let profile = &self.conn.cfg.profile;
-        self.rcv.irs = segment.seq;
-        self.rcv.nxt = Offset(1);
-        self.rcv.acked = Offset(1);
-        if self.conn.cfg.profile.rules.opening.syn_moves_edge
-            && self.conn.state == TcpState::SynSent
-        {
-            // tcp_rcv_synsent_state_process: `rcv_wup` moves, `rcv_wnd` stays.
-            self.rcv.adv += 1;
-        }
-        // RFC 9293 section 3.7.1: 536 without the option; a tiny MSS would make a flood of
-        // segments, or none once options are deducted.
-        let least = profile.min_mss;
-        let their_mss = if theirs.mss == 0 { 536 } else { u32::from(theirs.mss).max(least) };
-        let mtu = self.snd.path_mtu(&self.conn);
-        self.conn.negotiated.maxseg = (mtu - self.conn.cfg.ip.header_len() - 20).min(their_mss);
-        self.conn.negotiated.timestamps = profile.timestamps && segment.timestamps.is_some();
-        let deduct = if self.conn.negotiated.timestamps { 12 } else { 0 };
-        self.conn.negotiated.mss = self.conn.negotiated.maxseg - deduct;
-        self.conn.negotiated.sack = profile.sack && theirs.sack_permitted;
-        self.conn.negotiated.snd_scale =
-            theirs.window_scale.filter(|_| profile.window_scaling).map(|scale| scale.min(14));
-        self.rcv.ts_recent = segment.timestamps.map_or(0, |stamps| stamps.val);
-        self.rcv.ts_recent_at = now;
     }
 
     pub(crate) fn establish<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
@@ -335,7 +309,40 @@ impl SendSide {
     }
 }
 
+impl ReceiveSide {
+    /// Takes the initial sequence number and the options from a SYN; `mtu` is that of the path.
+    fn take_syn(&mut self, conn: &mut Connection, mtu: u32, now: Instant, segment: &Segment) {
+        self.irs = segment.seq;
+        self.nxt = Offset(1);
+        self.acked = Offset(1);
+        if conn.cfg.profile.rules.opening.syn_moves_edge && conn.state == TcpState::SynSent {
+            // tcp_rcv_synsent_state_process: `rcv_wup` moves, `rcv_wnd` stays.
+            self.adv += 1;
+        }
+        conn.negotiate(segment, mtu);
+        self.ts_recent = segment.timestamps.map_or(0, |stamps| stamps.val);
+        self.ts_recent_at = now;
+    }
+}
+
 impl Connection {
+    /// Agrees to the options of the peer's SYN.
+    fn negotiate(&mut self, segment: &Segment, mtu: u32) {
+        let theirs = segment.syn_options().copied().unwrap_or_default();
+        let profile = &self.cfg.profile;
+        // RFC 9293 section 3.7.1: 536 without the option; a tiny MSS would make a flood of
+        // segments, or none once options are deducted.
+        let least = profile.min_mss;
+        let their_mss = if theirs.mss == 0 { 536 } else { u32::from(theirs.mss).max(least) };
+        self.negotiated.maxseg = (mtu - self.cfg.ip.header_len() - 20).min(their_mss);
+        self.negotiated.timestamps = profile.timestamps && segment.timestamps.is_some();
+        let deduct = if self.negotiated.timestamps { 12 } else { 0 };
+        self.negotiated.mss = self.negotiated.maxseg - deduct;
+        self.negotiated.sack = profile.sack && theirs.sack_permitted;
+        self.negotiated.snd_scale =
+            theirs.window_scale.filter(|_| profile.window_scaling).map(|scale| scale.min(14));
+    }
+
     /// The configuration with its later changes; `None` once the connection is established.
     pub(crate) fn config(&self) -> Option<TcpConfig> {
         let (cfg, origin) = (&self.cfg, self.handshake_cfg.as_ref()?);

@@ -65,20 +65,13 @@ impl TcpEndpoint {
         if maxseg >= self.conn.negotiated.maxseg || !self.conn.synchronised() {
             return;
         }
-        self.shrink_segments(maxseg);
+        self.snd.shrink_segments(&mut self.conn, maxseg);
         if self.snd.max > self.snd.una {
             self.snd.nxt = self.snd.una;
             self.snd.rexmt.cause = Cause::PathMtu;
             self.snd.call_output();
         }
         self.snd.emit_window(&self.conn, cx, Cause::PathMtu);
-    }
-
-    fn shrink_segments(&mut self, maxseg: u32) {
-        let options = if self.conn.negotiated.timestamps { 12 } else { 0 };
-        self.conn.negotiated.mss = self.conn.negotiated.mss.min(maxseg - options);
-        self.conn.negotiated.maxseg = maxseg;
-        self.snd.cc.on_mss(self.conn.negotiated.mss, self.conn.negotiated.maxseg);
     }
 
     /// tcp_v4_mtu_reduced, tcp_v6_mtu_reduced.
@@ -103,7 +96,7 @@ impl TcpEndpoint {
                     self.snd.rare.syn_mtu = Some(mtu);
                 }
                 // A SYN without data is never too large.
-                if self.lose_syn_data() {
+                if self.conn.lose_syn_data(self.snd.rexmt.shift) {
                     self.snd.arm_after_timeout(&self.conn, &mut self.timers, cx.now);
                     self.snd.call_output();
                 }
@@ -114,7 +107,7 @@ impl TcpEndpoint {
         }
         let maxseg = mtu - headers;
         if maxseg < self.conn.negotiated.maxseg {
-            self.shrink_segments(maxseg);
+            self.snd.shrink_segments(&mut self.conn, maxseg);
         }
         self.snd.lose_larger_packets(&self.conn, cx);
         self.snd.emit_window(&self.conn, cx, Cause::PathMtu);
@@ -147,6 +140,13 @@ impl SendSide {
     /// The MTU of the path, as far as it is known, in bytes (`icsk_pmtu_cookie`).
     pub(crate) fn path_mtu(&self, conn: &Connection) -> u32 {
         self.rare.path_mtu.unwrap_or(conn.cfg.profile.mtu)
+    }
+
+    fn shrink_segments(&mut self, conn: &mut Connection, maxseg: u32) {
+        let options = if conn.negotiated.timestamps { 12 } else { 0 };
+        conn.negotiated.mss = conn.negotiated.mss.min(maxseg - options);
+        conn.negotiated.maxseg = maxseg;
+        self.cc.on_mss(conn.negotiated.mss, conn.negotiated.maxseg);
     }
 
     /// tcp_simple_retransmit: what is larger than a segment is lost, and the window stays, since it is

@@ -44,7 +44,7 @@ pub(crate) struct SegmentPlan {
 }
 
 impl TcpEndpoint {
-    /// One output pass, requested by [`SendSide::call_output`] or by the previous pass.
+    /// One output pass, requested by `SendSide::call_output` or by the previous pass.
     #[inline(always)]
     pub(crate) fn output<R: Recorder>(
         &mut self,

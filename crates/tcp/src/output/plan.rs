@@ -1,7 +1,8 @@
 //! The sending side's choice of the next segment: the one at `snd_una`, a probe, a lost one, or new data.
 
-use cc::{Controller, IdleEvent};
 use core::hint::cold_path;
+
+use cc::{Controller, IdleEvent};
 use machine::Cx;
 use record::{Cause, Recorder, SendLimit, SentKind};
 use units::{Offset, unlikely};
