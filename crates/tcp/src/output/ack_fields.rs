@@ -28,7 +28,7 @@ impl ReceiveSide {
         conn: &Connection,
         timers: &mut Timers,
         now: Instant,
-        fields: SenderFields,
+        fields: &SenderFields,
         slot: &mut Segment,
     ) {
         let window = self.next_window();
@@ -58,7 +58,7 @@ impl ReceiveSide {
         conn: &Connection,
         timers: &mut Timers,
         now: Instant,
-        fields: SenderFields,
+        fields: &SenderFields,
         slot: &mut Segment,
     ) {
         self.write_header(conn, timers, now, fields, slot);
@@ -72,7 +72,7 @@ impl ReceiveSide {
         conn: &Connection,
         timers: &mut Timers,
         now: Instant,
-        fields: SenderFields,
+        fields: &SenderFields,
         slot: &mut Segment,
     ) {
         let Some(field) = self.last_field() else {
@@ -89,7 +89,7 @@ impl ReceiveSide {
         &mut self,
         conn: &Connection,
         now: Instant,
-        fields: SenderFields,
+        fields: &SenderFields,
         slot: &mut Segment,
     ) {
         let window = self.next_window();
@@ -102,7 +102,7 @@ impl ReceiveSide {
         &self,
         conn: &Connection,
         now: Instant,
-        fields: SenderFields,
+        fields: &SenderFields,
         window: u16,
         slot: &mut Segment,
     ) {

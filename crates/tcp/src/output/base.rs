@@ -71,6 +71,7 @@ impl SendSide {
     }
 
     /// The fields of the header, and the kind of the segment.
+    #[inline(always)]
     pub(super) fn begin_base_segment(&mut self, plan: &BasePlan) -> (SenderFields, SentKind) {
         let mut flags = Flags::ACK;
         if plan.push {
@@ -180,6 +181,7 @@ impl SendSide {
     }
 
     /// Cuts what is offered: to a burst for the segmentation offload below `burst_max`, or to a segment.
+    #[inline(always)]
     pub(super) fn plan_base(
         &mut self,
         conn: &Connection,

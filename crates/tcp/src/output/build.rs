@@ -29,7 +29,7 @@ impl TcpEndpoint {
             self.snd.begin_flight(&self.conn, cx);
         }
         let fields = self.snd.fields(self.snd.max, self.conn.mss(), Flags::ACK);
-        self.rcv.write_header(&self.conn, &mut self.timers, cx.now, fields, slot);
+        self.rcv.write_header(&self.conn, &mut self.timers, cx.now, &fields, slot);
         self.snd.note_new(&self.conn, &mut self.timers, cx);
     }
 
@@ -37,7 +37,7 @@ impl TcpEndpoint {
     /// outside of recovery.
     pub(super) fn build_next<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, slot: &mut Segment) {
         let fields = self.snd.fields(self.snd.max, self.conn.mss(), Flags::ACK);
-        self.rcv.write_next_header(&self.conn, &mut self.timers, cx.now, fields, slot);
+        self.rcv.write_next_header(&self.conn, &mut self.timers, cx.now, &fields, slot);
         self.snd.note_next(&self.conn, &mut self.timers, cx);
     }
 
@@ -57,10 +57,10 @@ impl TcpEndpoint {
         }
         if unlikely(self.conn.is_tcp_respond(plan)) {
             let fields = self.snd.fields(plan.at, 0, Flags::ACK);
-            self.rcv.write_response(&self.conn, cx.now, fields, slot);
+            self.rcv.write_response(&self.conn, cx.now, &fields, slot);
         } else {
             let fields = self.snd.fields(plan.at, plan.len, flags);
-            self.rcv.write_header_cold(&self.conn, &mut self.timers, cx.now, fields, slot);
+            self.rcv.write_header_cold(&self.conn, &mut self.timers, cx.now, &fields, slot);
             if plan.len > self.conn.mss() {
                 slot.gso_size = self.conn.negotiated.mss as u16;
             }
@@ -79,7 +79,7 @@ impl TcpEndpoint {
         slot: &mut Segment,
     ) {
         let (fields, kind) = self.snd.begin_base_segment(plan);
-        self.rcv.write_header_cold(&self.conn, &mut self.timers, cx.now, fields, slot);
+        self.rcv.write_header_cold(&self.conn, &mut self.timers, cx.now, &fields, slot);
         if plan.len > self.conn.mss() {
             slot.gso_size = self.conn.negotiated.mss as u16;
         }
@@ -93,7 +93,7 @@ impl TcpEndpoint {
     #[inline(always)]
     pub(super) fn build_ack<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, slot: &mut Segment) {
         let fields = self.snd.ack_fields();
-        self.rcv.write_header(&self.conn, &mut self.timers, cx.now, fields, slot);
+        self.rcv.write_header(&self.conn, &mut self.timers, cx.now, &fields, slot);
         if self.rcv.has_blocks(&self.conn) {
             self.rcv.write_blocks(&self.conn, 0, slot);
         }
@@ -116,7 +116,7 @@ impl TcpEndpoint {
         if self.snd.rare.active_reset {
             self.snd.rare.active_reset = false;
             let fields = self.snd.fields(self.snd.nxt, 0, Flags::RST | Flags::ACK);
-            self.rcv.write_header_cold(&self.conn, &mut self.timers, cx.now, fields, slot);
+            self.rcv.write_header_cold(&self.conn, &mut self.timers, cx.now, &fields, slot);
             if self.rcv.has_blocks(&self.conn) {
                 self.rcv.write_blocks(&self.conn, 0, slot);
             }
