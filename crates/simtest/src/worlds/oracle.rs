@@ -33,7 +33,7 @@ use sim::scenario::{
     App, Close, ElementSpec, FlowSpec, HostSpec, LinkCapacity, PathSpec, QdiscConfig, Scenario,
     SelectionRule,
 };
-use tcp::profile::{LossDetectionRule, ReceiveBufferRule};
+use tcp::profile::{LossDetectionRule, ReceiveBufferRule, TcpProfile};
 use units::{Bytes, Duration, Rate};
 
 use scenario::units_text::MAX_DURATION;
@@ -61,6 +61,7 @@ pub(super) fn must_end(scenario: &Scenario, flow: &FlowSpec) -> bool {
         && totals(flow).is_some()
         && flow.close == Close::Fin
         && has_long_keepalive(scenario, flow)
+        && !may_probe_for_ever(scenario, flow)
         && survives(scenario, flow)
 }
 
@@ -75,27 +76,50 @@ pub(super) fn may_probe_for_ever(scenario: &Scenario, flow: &FlowSpec) -> bool {
     postpones_probes(scenario, flow)
         || repeats_losses(scenario, flow)
         || stays_below_a_segment(scenario, flow)
+        || stays_shut(scenario, flow)
 }
 
-/// Returns whether the receive buffer of one end holds less than four packets and the other end runs
+/// Returns whether the receive buffer of one end begins with less than four packets and the other end runs
 /// RACK. A window below a segment then may stay so, since rack.c neither sends into it nor puts data
-/// into its probes (rack_do_segment, rack_timeout_persist).
+/// into its probes (rack_do_segment, rack_timeout_persist), and no buffer grows without data.
 fn stays_below_a_segment(scenario: &Scenario, flow: &FlowSpec) -> bool {
-    [(flow.from, flow.to), (flow.to, flow.from)].iter().any(|&(one, other)| {
-        let tcp = |host: usize| scenario.hosts[host].stack.tcp();
-        let (Some(one), Some(other)) = (tcp(one), tcp(other)) else { return false };
-        let (buffer, packet) = match one.profile.receive_buffer {
-            ReceiveBufferRule::FreeBsd { space, auto, max, .. } => {
-                (if auto { space.max(max) } else { space }, Bytes::ZERO)
+    ends(scenario, flow).any(|(one, other)| {
+        let (buffer, packet) = match one.receive_buffer {
+            ReceiveBufferRule::FreeBsd { space, .. } | ReceiveBufferRule::Fixed { space } => {
+                (space, Bytes::ZERO)
             }
-            ReceiveBufferRule::Linux { rmem, auto, truesize, .. } => {
-                (if auto { rmem[1].max(rmem[2]) } else { rmem[1] }, truesize)
-            }
-            ReceiveBufferRule::Fixed { space } => (space, Bytes::ZERO),
+            ReceiveBufferRule::Linux { rmem, truesize, .. } => (rmem[1], truesize),
         };
-        let packet = packet.get().max(2 * u64::from(one.profile.mtu));
-        buffer.get() < 4 * packet && matches!(other.profile.loss, LossDetectionRule::FreeBsdRack(_))
+        holds_few(buffer, packet, one) && matches!(other.loss, LossDetectionRule::FreeBsdRack(_))
     })
+}
+
+/// Returns whether the receive buffer of one end is Linux's, holds less than four packets, and its windows are
+/// not scaled. A window of zero then may stay so: __tcp_select_window keeps it while the limit of the window
+/// (`rcv_ssthresh`) is below a segment, and that limit rises with data alone.
+fn stays_shut(scenario: &Scenario, flow: &FlowSpec) -> bool {
+    ends(scenario, flow).any(|(one, other)| {
+        let ReceiveBufferRule::Linux { rmem, auto, truesize, .. } = one.receive_buffer else {
+            return false;
+        };
+        let buffer = if auto { rmem[1].max(rmem[2]) } else { rmem[1] };
+        holds_few(buffer, truesize, one) && !(one.window_scaling && other.window_scaling)
+    })
+}
+
+/// The profiles of both ends of a TCP flow, each with that of its peer.
+fn ends<'a>(
+    scenario: &'a Scenario,
+    flow: &FlowSpec,
+) -> impl Iterator<Item = (&'a TcpProfile, &'a TcpProfile)> {
+    let tcp = |host: usize| scenario.hosts[host].stack.tcp().map(|tcp| &tcp.profile);
+    let both = tcp(flow.from).zip(tcp(flow.to));
+    both.into_iter().flat_map(|(from, to)| [(from, to), (to, from)])
+}
+
+/// Does a buffer hold less than four packets, of this memory or of twice the profile's MTU?
+fn holds_few(buffer: Bytes, packet: Bytes, profile: &TcpProfile) -> bool {
+    buffer.get() < 4 * packet.get().max(2 * u64::from(profile.mtu))
 }
 
 /// Returns whether every second packet of a QUIC flow is lost. Of the two probes of a timeout it may
@@ -251,8 +275,7 @@ fn counts_timeouts_on(scenario: &Scenario, flow: &FlowSpec) -> bool {
     let ends = [flow.from, flow.to].map(|host| scenario.hosts[host].stack.tcp());
     let [Some(one), Some(other)] = ends else { return false };
     let timestamps = one.profile.timestamps && other.profile.timestamps;
-    let base =
-        |profile: &tcp::profile::TcpProfile| matches!(profile.loss, LossDetectionRule::Sack(_));
+    let base = |profile: &TcpProfile| matches!(profile.loss, LossDetectionRule::Sack(_));
     !timestamps && (base(&one.profile) || base(&other.profile))
 }
 
