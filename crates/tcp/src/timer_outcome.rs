@@ -10,6 +10,6 @@ pub(crate) enum TimerOutcome {
     AckNow,
     /// The peer does not answer: the connection ends (tcp_drop, tcp_write_err).
     GiveUp,
-    /// The same for keepalive probes, after which both kernels send a RST.
+    /// Keepalive probes are not answered: the connection ends, on FreeBSD and in Linux with a RST.
     DeadPeer,
 }

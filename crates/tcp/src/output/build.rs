@@ -136,7 +136,7 @@ impl SendSide {
         SenderFields { at, len, flags: flags | marks, ecn }
     }
 
-    /// The same for a pure ACK.
+    /// What this side writes into the header of a pure ACK.
     #[inline(always)]
     fn ack_fields(&mut self) -> SenderFields {
         // A pure ACK carries the sequence number of the next new byte (FreeBSD uses snd_max, but
