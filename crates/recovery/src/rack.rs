@@ -141,8 +141,9 @@ impl Rack {
     pub fn take_rtt(&mut self, packet: &DeliveredSegment, now: Instant, min_rtt: Duration) -> bool {
         let rtt = self.clock(now).since(self.clock(packet.sent_at));
         // Ambiguous: not the retransmission if the RTT would be below the minimum. The kernel
-        // compares its timestamps of whole microseconds.
-        let whole_us = now.as_nanos() / 1_000 - packet.sent_at.as_nanos() / 1_000;
+        // compares its timestamps of whole microseconds; a paced packet's may be of a later time, which
+        // counts as zero (tcp_stamp_us_delta).
+        let whole_us = (now.as_nanos() / 1_000).saturating_sub(packet.sent_at.as_nanos() / 1_000);
         let below = whole_us < min_rtt.as_micros();
         if packet.retransmitted && (packet.echo_older || below) {
             return false;

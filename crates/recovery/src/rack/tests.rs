@@ -197,6 +197,21 @@ proptest! {
 }
 
 #[test]
+fn a_packet_stamped_later_than_its_acknowledgment_has_an_rtt_of_zero() {
+    // A probe goes out before the pacing timer, with its departure time (tcp_stamp_us_delta).
+    let mut rack = Rack::linux();
+    let early = DeliveredSegment {
+        sent_at: ms(70),
+        end: Offset(1),
+        retransmitted: true,
+        echo_older: false,
+    };
+    assert!(!rack.take_rtt(&early, ms(60), span(40)), "below the minimum: the original arrived");
+    assert!(rack.take_rtt(&DeliveredSegment { retransmitted: false, ..early }, ms(60), span(40)));
+    assert_eq!(rack.rtt(), Duration::ZERO);
+}
+
+#[test]
 fn linux_widens_the_window_at_the_next_delivery_once_per_round_trip() {
     let mut rack = Rack::linux();
     let window = |rack: &Rack| rack.reo_wnd(0, &standing(0, false));
