@@ -61,7 +61,7 @@ pub(super) fn must_end(scenario: &Scenario, flow: &FlowSpec) -> bool {
         && totals(flow).is_some()
         && flow.close == Close::Fin
         && has_long_keepalive(scenario, flow)
-        && !may_probe_for_ever(scenario, flow)
+        && !stays_shut(scenario, flow)
         && survives(scenario, flow)
 }
 
@@ -90,20 +90,21 @@ fn stays_below_a_segment(scenario: &Scenario, flow: &FlowSpec) -> bool {
             }
             ReceiveBufferRule::Linux { rmem, truesize, .. } => (rmem[1], truesize),
         };
-        holds_few(buffer, packet, one) && matches!(other.loss, LossDetectionRule::FreeBsdRack(_))
+        buffer.get() < 4 * memory(packet, one)
+            && matches!(other.loss, LossDetectionRule::FreeBsdRack(_))
     })
 }
 
-/// Returns whether the receive buffer of one end is Linux's, holds less than four packets, and its windows are
+/// Returns whether the receive buffer of one end is Linux's, begins with less than a packet, and its windows are
 /// not scaled. A window of zero then may stay so: __tcp_select_window keeps it while the limit of the window
-/// (`rcv_ssthresh`) is below a segment, and that limit rises with data alone.
+/// (`rcv_ssthresh`), which is that of the buffer as the first packet shows it, is below a segment, and that limit
+/// rises with data alone.
 fn stays_shut(scenario: &Scenario, flow: &FlowSpec) -> bool {
     ends(scenario, flow).any(|(one, other)| {
-        let ReceiveBufferRule::Linux { rmem, auto, truesize, .. } = one.receive_buffer else {
+        let ReceiveBufferRule::Linux { rmem, truesize, .. } = one.receive_buffer else {
             return false;
         };
-        let buffer = if auto { rmem[1].max(rmem[2]) } else { rmem[1] };
-        holds_few(buffer, truesize, one) && !(one.window_scaling && other.window_scaling)
+        rmem[1].get() < memory(truesize, one) && !(one.window_scaling && other.window_scaling)
     })
 }
 
@@ -117,9 +118,9 @@ fn ends<'a>(
     both.into_iter().flat_map(|(from, to)| [(from, to), (to, from)])
 }
 
-/// Does a buffer hold less than four packets, of this memory or of twice the profile's MTU?
-fn holds_few(buffer: Bytes, packet: Bytes, profile: &TcpProfile) -> bool {
-    buffer.get() < 4 * packet.get().max(2 * u64::from(profile.mtu))
+/// Memory of a packet: `truesize`, or twice the profile's MTU if that is more.
+fn memory(truesize: Bytes, profile: &TcpProfile) -> u64 {
+    truesize.get().max(2 * u64::from(profile.mtu))
 }
 
 /// Returns whether every second packet of a QUIC flow is lost. Of the two probes of a timeout it may

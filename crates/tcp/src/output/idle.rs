@@ -43,8 +43,7 @@ impl SendSide {
         cx: &mut Cx<'_, R>,
     ) -> SendLimit {
         if core::mem::take(&mut self.call.first_pass) {
-            self.call.idle = self.max == self.una;
-            self.call.nxt_at_call = self.nxt;
+            self.begin_output(conn, cx);
         }
         // Linux looks at the window only where it has sent something or would (tcp_push_pending_frames).
         let looks =

@@ -52,6 +52,7 @@ impl SendSide {
     }
 
     /// First pass of a call: checks whether the connection is idle, and for how long.
+    #[inline]
     pub(super) fn begin_output<R: Recorder>(&mut self, conn: &Connection, cx: &mut Cx<'_, R>) {
         self.call.idle = self.max == self.una;
         self.call.nxt_at_call = self.nxt;
@@ -76,6 +77,7 @@ impl SendSide {
         }
     }
 
+    #[cold]
     fn begin_after_idle<R: Recorder>(&mut self, conn: &Connection, cx: &mut Cx<'_, R>) {
         let rto = self.rtt.estimator.rto();
         let (idle, rto, long) = self.idle_for(conn, cx.now, rto);
