@@ -18,6 +18,8 @@ const CONFIG: &str = include_str!("../../recipe/kernel.config");
 const INIT: &str = include_str!("../../recipe/init.c");
 /// The part of process 1 that executes the system calls of a packet script.
 const SCRIPT: &str = include_str!("../../recipe/script.c");
+/// What the files that save a process's registers are compiled with.
+const XSTATE: &str = include_str!("../../recipe/xstate.h");
 /// Approximate number of objects that a build compiles, for progress.
 const OBJECTS: u32 = 660;
 /// Lines of make's output that an error shows.
@@ -165,7 +167,7 @@ pub fn build(
         return Err(BuildError::NoSource(message));
     }
     let hz = recipe.hz.to_string();
-    let parts = [identity.as_deref().unwrap_or(""), CONFIG, &hz, &compiler, CLOCK_COST.1];
+    let parts = [identity.as_deref().unwrap_or(""), CONFIG, &hz, &compiler, CLOCK_COST.1, XSTATE];
     let key = hex(&Sha256::digest(parts.join("\n")));
     let known = cache.kernel(&name).map_err(with(cache.path()))?;
     if let Some(kernel) = known.filter(|kernel| identity.is_some() && kernel.info.key == key) {
@@ -433,7 +435,10 @@ fn compile(
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<(), BuildError> {
     progress(Progress::Step("compiling"));
+    let state = objects.join("xstate.h");
+    write_changed(&state, XSTATE)?;
     let mut command = make(tree, objects);
+    command.arg(format!("CFLAGS_registers.o=-include {}", state.display()));
     command.arg(format!("-j{}", jobs.max(1))).arg("linux");
     let errors = objects.join("errors");
     let file = File::create(&errors).map_err(with(&errors))?;
