@@ -17,6 +17,7 @@ fn set_part_of_the_state(name: &str, options: &[&str]) -> Option<i32> {
 }
 
 #[test]
+#[expect(clippy::print_stderr, reason = "which tests are skipped")]
 fn part_of_the_extended_state_is_set_as_the_whole() {
     let alone = set_part_of_the_state("state_alone", &[]);
     if alone != Some(1) {
