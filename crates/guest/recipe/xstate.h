@@ -3,9 +3,10 @@
  *
  * A kernel before 6.13 saves 2,696 bytes of a process's extended state. A host sets nothing but the whole state (EFAULT
  * otherwise), and that is larger on a processor with AMX: 11,008 bytes. What follows the saved bytes is then set as
- * initial; no process of a guest uses it.
+ * initial; no process of a guest uses it. The buffer is memory of the host: a guest's limits depend on how much it has.
  */
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/uio.h>
 
@@ -14,18 +15,22 @@
 
 static inline long ptrace_whole_state(enum __ptrace_request request, pid_t pid, void *addr, void *data)
 {
-	static unsigned long whole[8192];
+	static void *whole;
 	static size_t size;
 	struct iovec *saved = data;
-	struct iovec all = { whole, sizeof(whole) };
+	struct iovec all = { whole, 1 << 16 };
 
 	if (request != PTRACE_SETREGSET || addr != (void *)EXTENDED_STATE)
 		return ptrace(request, pid, addr, data);
 	if (!size) {
+		whole = mmap(NULL, all.iov_len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		if (whole == MAP_FAILED)
+			return -1;
+		all.iov_base = whole;
 		if (ptrace(PTRACE_GETREGSET, pid, addr, &all) < 0)
 			return -1;
 		size = all.iov_len;
-		memset(whole, 0, sizeof(whole));
+		memset(whole, 0, size);
 	}
 	if (size <= saved->iov_len)
 		return ptrace(request, pid, addr, data);

@@ -375,13 +375,13 @@ fn version(tree: &Path) -> Result<String, BuildError> {
     version.map(|(major, minor)| format!("{major}.{minor}")).ok_or_else(none)
 }
 
-/// Creates a make command in the tree with the settings that must be equal in every build: the
-/// build timestamp is part of the kernel's entropy.
+/// Creates a make command in the tree with the settings that must be equal in every build: its timestamp and number
+/// (which would count the builds in a folder) are part of the kernel's entropy.
 fn make(tree: &Path, objects: &Path) -> Command {
     let mut make = Command::new("make");
     make.current_dir(tree).arg("ARCH=um").arg(format!("O={}", objects.display()));
     make.arg(format!("KBUILD_KCONFIG={}", objects.join("Kconfig.guest").display()));
-    make.env("KBUILD_BUILD_TIMESTAMP", "2020-01-01");
+    make.env("KBUILD_BUILD_TIMESTAMP", "2020-01-01").env("KBUILD_BUILD_VERSION", "1");
     make.env("KBUILD_BUILD_USER", "ackclock").env("KBUILD_BUILD_HOST", "ackclock");
     make.env_remove("MAKEFLAGS").env_remove("MFLAGS").env_remove("CARGO_MAKEFLAGS");
     make.stdin(Stdio::null());

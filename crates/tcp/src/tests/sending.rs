@@ -231,6 +231,29 @@ fn an_idle_period_of_exactly_a_timeout_counts_on_freebsd_only() {
 }
 
 #[test]
+fn an_acknowledgment_after_an_idle_period_restarts_freebsd_only() {
+    // tcp_output of FreeBSD checks in every call; Linux at writes (tcp_slow_start_after_idle_check).
+    for (system, restarts) in [
+        ("freebsd-13.2", true),
+        ("freebsd-main", true),
+        ("freebsd-rack-main", false),
+        ("linux-6.18", false),
+    ] {
+        let mut pair = TcpPair::of(system, "linux-6.18");
+        pair.to_write = 300_000;
+        pair.run(Duration::from_secs(5));
+        let before = pair.client.sender_state().cwnd;
+        pair.now = units::Instant::ZERO + MINUTE;
+        let data = Segment { payload: 100, ..pair.forge(Flags::ACK, 1, 300_001) };
+        let second = Segment { seq: packet::SeqNum(data.seq.0 + 100), ..data };
+        let answers = [pair.hear(&data), pair.hear(&second)].concat();
+        assert!(!answers.is_empty() && answers.iter().all(|s| s.payload == 0), "{system}");
+        let restarted = pair.client.sender_state().cwnd < before;
+        assert_eq!(restarted, restarts, "{system}");
+    }
+}
+
+#[test]
 fn a_shrunk_window_is_compared_with_its_maximum() {
     // RFC 9293 section 3.8.6.2.1 (3): less than a segment is sent only if it is half of the largest
     // window that the peer ever advertised (max_sndwnd of tcp_output).
