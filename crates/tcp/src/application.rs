@@ -48,7 +48,10 @@ impl TcpEndpoint {
         let mut call = None;
         let taken = match self.conn.cfg.profile.burst {
             BurstRule::Linux(rule) => {
-                self.snd.restart_if_idle(&self.conn, cx);
+                // tcp_skb_entail: a call without data has no packet to check with.
+                if bytes > 0 {
+                    self.snd.restart_if_idle(&self.conn, cx);
+                }
                 let mut queue = self.snd.write_queue(&self.conn, cx.now, rule);
                 queue.flags = flags;
                 // tcp_skb_entail: a new packet ends TCP_NAGLE_PUSH.

@@ -245,7 +245,7 @@ fn an_acknowledgment_after_an_idle_period_restarts_freebsd_only() {
         let before = pair.client.sender_state().cwnd;
         pair.now = units::Instant::ZERO + MINUTE;
         let data = Segment { payload: 100, ..pair.forge(Flags::ACK, 1, 300_001) };
-        let second = Segment { seq: packet::SeqNum(data.seq.0 + 100), ..data };
+        let second = Segment { seq: units::SeqNum(data.seq.0 + 100), ..data };
         let answers = [pair.hear(&data), pair.hear(&second)].concat();
         assert!(!answers.is_empty() && answers.iter().all(|s| s.payload == 0), "{system}");
         let restarted = pair.client.sender_state().cwnd < before;
