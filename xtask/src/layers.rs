@@ -40,6 +40,7 @@ const LAYERS: &[(&str, u8)] = &[
     ("ackclock-reproduce", 11),
     ("ackclock-suite", 11),
     ("ackclock-simtest", 11),
+    ("ackclock-exam", 12),
     ("ackclock-hunt", 12),
     ("ackclock-quinn-check", 12),
     ("ackclock-qlog-check", 12),

@@ -10,6 +10,8 @@
 //!   words that are right in one sense only.
 //! - `cargo xtask digest` prints digests of fixed runs: the same in debug and release.
 //! - `cargo xtask worlds` runs random scenarios and minimizes a failing one.
+//! - `cargo xtask exam` draws transfers with faults, runs each with and without, and judges what the program
+//!   says of them.
 //! - `cargo xtask scripts` runs random and mutated packet scripts on the model and on a real kernel.
 //! - `cargo xtask count` counts the instructions of fixed transfers and compares them with the
 //!   committed counts; `--write` updates those, `--growths` shows how the cost of a segment scales.
@@ -27,6 +29,7 @@ mod circles;
 mod count;
 mod digest;
 mod docs;
+mod exam;
 mod golden;
 mod kernel_scripts;
 mod kernel_worlds;
@@ -48,6 +51,7 @@ usage: cargo xtask release [BINARY]
        cargo xtask count [--write | --growths]
        cargo xtask pgo [--compare]
        cargo xtask scripts [--random N] [--mutants N] [--seed S] [--kernel NAME] [--out DIR] [FILE...]
+       cargo xtask exam [--count N] [--seed S] [--draw K] [--keep DIR] [--json] [--strict]
        cargo xtask worlds [--count N] [--from K] [--seed S] [--jobs J] [--world K] [--out DIR]";
 
 fn main() -> ExitCode {
@@ -79,6 +83,7 @@ fn main() -> ExitCode {
         (Some("pgo"), []) => pgo::run(false),
         (Some("pgo"), [compare]) if compare == "--compare" => pgo::run(true),
         (Some("scripts"), options) => kernel_scripts::run(options),
+        (Some("exam"), options) => exam::run(options),
         (Some("worlds"), options) => worlds::run(options),
         _ => {
             eprintln!("{USAGE}");

@@ -44,7 +44,16 @@ typedef long long ll;
 #define BLOCK (PERIOD * 256)
 #define MOST_LISTENERS 16
 
-enum app { BULK, PACED, ONOFF, REQUESTS };
+/* Bytes by which a reader extends the window of the writer's application. */
+#define WINDOW_UPDATE 13
+
+enum app { BULK, PACED, ONOFF, REQUESTS, EXCHANGE };
+
+/* A write of one side of an exchange. */
+struct step {
+	int server;
+	ll bytes, after, window;	/* window 0: without limit */
+};
 
 /* One end of a connection. */
 struct end {
@@ -56,6 +65,8 @@ struct end {
 	ll write, chunk, every;		/* 0: everything in one call */
 	ll request, response, think, count;
 	ll read_chunk, read_every;	/* 0: reads all available data */
+	struct step *opening, *steps;	/* EXCHANGE */
+	int n_opening, n_steps;
 	int nodelay, reset, keepalive, keep_idle, keep_interval, keep_count;
 	pid_t process;
 };
@@ -303,7 +314,7 @@ static ll read_some(ll most)
 	}
 	received += n;
 	/* A reading of the clock is a system call, and takes time: only those that are reported. */
-	if (n > 0 && (own->app == REQUESTS || received == own->bytes))
+	if (n > 0 && (own->app == REQUESTS || own->app == EXCHANGE || received == own->bytes))
 		last_read_at = now_ns();
 	return n;
 }
@@ -354,6 +365,18 @@ static void write_stream(void)
 	}
 }
 
+/* Appends a time to those that are reported. */
+static void add_latency(ll time)
+{
+	if (n_latencies == room) {
+		room = room ? 2 * room : 1024;
+		latencies = realloc(latencies, room * sizeof *latencies);
+		if (!latencies)
+			fail("memory");
+	}
+	latencies[n_latencies++] = time;
+}
+
 static void ask(void)
 {
 	for (ll n = 0; own->count < 0 || n < own->count; n++) {
@@ -367,16 +390,94 @@ static void ask(void)
 			}
 			got += k;
 		}
-		if (n_latencies == room) {
-			room = room ? 2 * room : 1024;
-			latencies = realloc(latencies, room * sizeof *latencies);
-			if (!latencies)
-				fail("memory");
-		}
-		latencies[n_latencies++] = last_read_at - asked;
+		add_latency(last_read_at - asked);
 		if (own->think && (own->count < 0 || n + 1 < own->count))
 			sleep_until(now_ns() + own->think);
 	}
+}
+
+/* Window updates of earlier steps that have not been read. */
+static ll unread_updates;
+
+/* Reads at most `most` bytes, when the application reads next; 0 at the end of the stream. */
+static ll read_next(ll most)
+{
+	static ll next;
+	if (!own->read_chunk)
+		return read_some(most);
+	if (next > now_ns())
+		sleep_until(next);
+	ll k = read_some(most < own->read_chunk ? most : own->read_chunk), now = now_ns();
+	next = (now - next < 10000 ? next : now) + own->read_every;
+	return k;
+}
+
+static int read_exactly(ll bytes)
+{
+	while (bytes > 0) {
+		ll k = read_next(bytes);
+		if (!k)
+			return 0;
+		bytes -= k;
+	}
+	return 1;
+}
+
+/* Writes a step, or reads it if it is the peer's; 0 at the end of the stream. */
+static int take_step(const struct step *s)
+{
+	ll every = s->window / 2 ? s->window / 2 : 1, done = 0, granted = 0;
+	if (s->server == own->listens) {
+		if (s->after)
+			sleep_until(now_ns() + s->after);
+		while (done < s->bytes) {
+			ll n = s->bytes - done;
+			if (s->window && n > s->window + granted - done)
+				n = s->window + granted - done;
+			if (n > 0) {
+				write_all(n);
+				done += n;
+			} else {
+				if (!read_exactly(unread_updates + WINDOW_UPDATE))
+					return 0;
+				unread_updates = 0;
+				granted += every;
+			}
+		}
+		if (s->window)
+			unread_updates += (s->bytes / every - granted / every) * WINDOW_UPDATE;
+		return 1;
+	}
+	if (!read_exactly(unread_updates))
+		return 0;
+	unread_updates = 0;
+	while (done < s->bytes) {
+		ll k = read_next(s->bytes - done), before = done;
+		if (!k)
+			return 0;
+		done += k;
+		if (s->window && done / every > before / every)
+			write_all((done / every - before / every) * WINDOW_UPDATE);
+	}
+	return 1;
+}
+
+static void exchange(void)
+{
+	for (int i = 0; i < own->n_opening; i++)
+		if (!take_step(own->opening + i))
+			return;
+	for (ll n = 0; n < own->count; n++) {
+		ll began = now_ns();
+		for (int i = 0; i < own->n_steps; i++)
+			if (!take_step(own->steps + i))
+				return;
+		if (!own->listens)
+			add_latency((last_read_at > began ? last_read_at : now_ns()) - began);
+	}
+	/* It ends when the client has. */
+	while (own->listens && read_next(LLONG_MAX))
+		;
 }
 
 static void answer(void)
@@ -435,9 +536,11 @@ static void play(void)
 {
 	options();
 	/* One that opened its connection has had its sampler since before the handshake. */
-	if (own->listens && own->app == REQUESTS)
+	if (own->listens && (own->app == REQUESTS || own->app == EXCHANGE))
 		start_sampler();
-	if (own->listens)
+	if (own->app == EXCHANGE)
+		exchange();
+	else if (own->listens)
 		own->app == REQUESTS ? answer() : read_stream();
 	else
 		own->app == REQUESTS ? ask() : write_stream();
@@ -658,10 +761,28 @@ static ll number(const char *text)
 	return strtoll(text, 0, 10);
 }
 
+/* The steps of an exchange, "c517@0w0,s4096@300w0": side, bytes, wait, window. Returns their number. */
+static int read_steps(char *text, struct step **steps)
+{
+	int n = 0;
+	while (*text) {
+		*steps = realloc(*steps, (n + 1) * sizeof **steps);
+		if (!*steps)
+			fail("memory");
+		struct step *s = *steps + n++;
+		s->server = *text == 's';
+		s->bytes = strtoll(text + 1, &text, 10);
+		s->after = strtoll(text + 1, &text, 10);
+		s->window = strtoll(text + 1, &text, 10);
+		text += *text == ',';
+	}
+	return n;
+}
+
 /* One "key=value" of a flow's line. */
 static void set(struct end *e, const char *key, char *value)
 {
-	static const char *apps[] = { "bulk", "paced", "onoff", "requests" };
+	static const char *apps[] = { "bulk", "paced", "onoff", "requests", "exchange" };
 	struct { const char *key; ll *at; } longs[] = {
 		{ "start", &e->start }, { "bytes", &e->bytes }, { "write", &e->write }, { "chunk", &e->chunk },
 		{ "every", &e->every }, { "request", &e->request }, { "response", &e->response },
@@ -685,9 +806,13 @@ static void set(struct end *e, const char *key, char *value)
 	if (!strcmp(key, "peer"))
 		snprintf(e->peer, sizeof e->peer, "%s", value);
 	if (!strcmp(key, "app"))
-		for (int i = 0; i < 4; i++)
+		for (int i = 0; i < 5; i++)
 			if (!strcmp(value, apps[i]))
 				e->app = i;
+	if (!strcmp(key, "opening"))
+		e->n_opening = read_steps(value, &e->opening);
+	if (!strcmp(key, "steps"))
+		e->n_steps = read_steps(value, &e->steps);
 }
 
 #ifdef ACKCLOCK_SCRIPTS

@@ -11,7 +11,8 @@ use std::net::IpAddr;
 use packet::IpVersion;
 use packet::wire::Endpoints;
 use sim::scenario::{
-    App, Close, FlowSpec, OnPeriod, Pause, ReceiveOffloadSpec, Scenario, TcpStack,
+    App, Close, ExchangeSide, ExchangeStep, FlowSpec, OnPeriod, Pause, ReceiveOffloadSpec,
+    Scenario, TcpStack,
 };
 use tcp::profile::{
     DelayedAckRule, EcnRule, Family, ReceiveBufferRule, SendBufferRule, TcpProfile,
@@ -257,6 +258,16 @@ fn settings(profile: &TcpProfile) -> Vec<(&'static str, String)> {
     settings
 }
 
+/// Longest text of the steps of an exchange: process 1 reads lines of up to 4,096 bytes.
+const MOST_STEPS: usize = 3_000;
+
+/// A step of an exchange: the side, bytes, nanoseconds to wait, the application's window.
+fn step(step: &ExchangeStep) -> String {
+    let side = if step.by == ExchangeSide::Server { 's' } else { 'c' };
+    let window = step.window.map_or(0, Bytes::get);
+    format!("{side}{}@{}w{window}", step.bytes.get(), step.after.as_nanos())
+}
+
 /// Returns the workload of one endpoint, as pairs that begin with a blank.
 fn application(flow: &FlowSpec, listens: bool) -> Result<String, String> {
     let mut text = String::new();
@@ -264,6 +275,7 @@ fn application(flow: &FlowSpec, listens: bool) -> Result<String, String> {
         let _ = write!(text, " {key}={value}");
     };
     let endless = |bytes: Option<Bytes>| bytes.map_or(u64::MAX, Bytes::get);
+    let mut reads = flow.reads.filter(|_| listens);
     let name = match flow.app {
         App::Bulk { bytes, write } => {
             set("bytes", endless(bytes));
@@ -288,6 +300,11 @@ fn application(flow: &FlowSpec, listens: bool) -> Result<String, String> {
         App::Datagrams(_) | App::Video(_) | App::Page { .. } => {
             return Err("`udp`, `ping`, `video` and `page` need hosts that are modelled".into());
         }
+        App::Exchange(ref exchange) => {
+            set("count", exchange.count);
+            reads = exchange.reads[usize::from(listens)];
+            "exchange"
+        }
         App::Requests { request, response, think, count } => {
             set("request", request.get().max(1));
             set("response", response.get().max(1));
@@ -296,7 +313,7 @@ fn application(flow: &FlowSpec, listens: bool) -> Result<String, String> {
             "requests"
         }
     };
-    if let Some(reads) = flow.reads.filter(|_| listens) {
+    if let Some(reads) = reads {
         set("read_chunk", reads.chunk.get().max(1));
         set("read_every", reads.every.as_nanos().max(1));
     }
@@ -312,6 +329,16 @@ fn application(flow: &FlowSpec, listens: bool) -> Result<String, String> {
         set("keep_idle", seconds(keepalive.idle));
         set("keep_interval", seconds(keepalive.interval));
         set("keep_count", keepalive.count.unwrap_or(0).into());
+    }
+    if let App::Exchange(exchange) = &flow.app {
+        let mut list = |key: &str, list: &[ExchangeStep]| {
+            let list: Vec<String> = list.iter().map(step).collect();
+            let _ = write!(text, " {key}={}", list.join(","));
+            list.iter().map(String::len).sum::<usize>()
+        };
+        if list("opening", &exchange.opening) + list("steps", &exchange.steps) > MOST_STEPS {
+            return Err("its `exchange` has too many steps for a kernel".into());
+        }
     }
     // In the plan -1 means unlimited.
     Ok(format!(" app={name}{}", text.replace(&format!("={}", u64::MAX), "=-1")))

@@ -6,7 +6,7 @@ use nix::sched::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 use nix::unistd::Pid;
 use packet::wire::Endpoints;
 use sim::live::LiveSimulation;
-use sim::scenario::{App, ReceiveOffloadSpec, Scenario};
+use sim::scenario::{ReceiveOffloadSpec, Scenario};
 use sim::{ErasedObserver, Latency, LatencyKind, Observer, RunOutcome, SetupError};
 use units::{Bytes, Duration, Instant};
 
@@ -338,7 +338,7 @@ fn report(
 ) {
     let flow = &scenario.flows[end.flow];
     let measured = &mut outcome.flows[end.flow];
-    let requests = matches!(flow.app, App::Requests { .. });
+    let requests = flow.app.is_answered();
     // The counted bytes flow to the listener, except for responses.
     if end.listens != requests {
         measured.bytes = Bytes(end.received);

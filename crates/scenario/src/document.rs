@@ -21,6 +21,7 @@ pub use super::changes::{BufferChangesTable, DelayChangesTable, OverTime, RateCh
 pub use super::element::{
     ElementTable, LinkTable, OutageTable, PolicerTable, ShaperTable, ThinTable,
 };
+pub use super::exchange::{ExchangeStepTable, ExchangeTable};
 pub use super::fabric::FabricTable;
 pub use super::flow::FlowTable;
 pub use super::host::HostTable;

@@ -16,6 +16,7 @@ use super::arrivals::{
     self, ARRIVALS_SECTION, ArrivalsTable, MOST_CONNECTIONS, Replication, TRANSFER_SECTION,
     TransferTable,
 };
+use super::exchange::{EXCHANGE_SECTION, ExchangeTable};
 use super::hosts::Hosts;
 use super::keys::{Key, KeyCodec, KeyType, Located, ScenarioReader};
 use super::kinds::{
@@ -66,6 +67,12 @@ static REQUESTS: Key<TableType<RequestsTable>> = Key::optional(
     TableType::of(&REQUESTS_SECTION),
     "",
     "sends requests in sequence, each answered by `to`, then closes",
+);
+static EXCHANGE: Key<TableType<ExchangeTable>> = Key::optional(
+    "exchange",
+    TableType::of(&EXCHANGE_SECTION),
+    "",
+    "writes of both hosts step by step, each after what precedes it: a protocol, with its waits",
 );
 static TRANSFER: Key<TableType<TransferTable>> = Key::optional(
     "transfer",
@@ -152,6 +159,7 @@ table! {
         paced: Box<PacedTable> = PACED,
         on_off: Box<OnOffTable> = ON_OFF,
         requests: Box<RequestsTable> = REQUESTS,
+        exchange: Box<ExchangeTable> = EXCHANGE,
         transfer: Box<TransferTable> = TRANSFER,
         video: Box<VideoTable> = VIDEO,
         page: Box<PageTable> = PAGE,
@@ -166,7 +174,7 @@ table! {
         nodelay: bool = NODELAY,
     }
     one_of: &[
-        "bulk", "paced", "on_off", "requests", "transfer", "video", "page", "udp", "ping",
+        "bulk", "paced", "on_off", "requests", "exchange", "transfer", "video", "page", "udp", "ping",
     ],
     elsewhere: |key| match key {
         "cc" | "profile" | "knobs" | "mtu" | "lro" | "gro" | "tso" => {
@@ -178,6 +186,7 @@ table! {
         "request" | "response" | "think" => {
             Some("write requests = { request = \"200B\", response = \"64KiB\" }")
         }
+        "steps" | "opening" => Some("write exchange = { steps = [{ client = \"1kB\" }] }"),
         "on" | "off" => Some("write on_off = { on = \"100kB\", off = \"1s\" }"),
         "linger" | "so_linger" | "reset" => Some("write close = \"reset\" for a linger of zero"),
         "chunk" | "every" => {
@@ -188,7 +197,9 @@ table! {
     },
     check: |fields, reader| {
         let is_udp = fields.has(&UDP) || fields.has(&PING);
-        let is_answered = fields.has(&REQUESTS) || fields.has(&VIDEO) || fields.has(&PAGE);
+        let is_answered = [fields.has(&REQUESTS), fields.has(&EXCHANGE)].contains(&true)
+            || fields.has(&VIDEO)
+            || fields.has(&PAGE);
         if let Some(node) = fields.node(&READS).filter(|_| is_answered || is_udp) {
             let message = "`reads` goes with `bulk`, `paced` and `on_off`";
             reader.report(SpannedError::new(node.span, message));
@@ -280,6 +291,7 @@ pub(super) fn flow(
         FlowTable { paced: Some(table), .. } => (table.value.app(), table.span),
         FlowTable { on_off: Some(table), .. } => (table.value.app(), table.span),
         FlowTable { requests: Some(table), .. } => (table.value.app(), table.span),
+        FlowTable { exchange: Some(table), .. } => (table.value.app(reader), table.span),
         FlowTable { video: Some(table), .. } => (table.value.app(reader), table.span),
         FlowTable { page: Some(table), .. } => (table.value.app(reader), table.span),
         FlowTable { udp: Some(table), .. } => (table.value.app(), table.span),

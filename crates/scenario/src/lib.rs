@@ -20,6 +20,7 @@ mod changes;
 pub mod document;
 mod element;
 mod error;
+mod exchange;
 mod expand;
 mod fabric;
 mod files;

@@ -8,8 +8,8 @@ use tcp::profile::{Family, NAMES, TcpProfile};
 use super::keys::TableSpec;
 use super::knobs::{in_words, of_tcp};
 use super::{
-    apps, arrivals, chance, changes, element, fabric, flow, host, jitter, offload, page, path,
-    queue, reorder, slot, sweep, tap, video, world,
+    apps, arrivals, chance, changes, element, exchange, fabric, flow, host, jitter, offload, page,
+    path, queue, reorder, slot, sweep, tap, video, world,
 };
 
 /// Returns every key of a scenario file, by table, and every knob, by system, in Markdown.
@@ -48,6 +48,8 @@ pub fn reference() -> String {
         ("`on_off`", &apps::ON_OFF_SECTION),
         ("`off` as a table", &apps::PAUSE_SECTION),
         ("`requests`", &apps::REQUESTS_SECTION),
+        ("`exchange`", &exchange::EXCHANGE_SECTION),
+        ("steps of `exchange`", &exchange::STEP_SECTION),
         ("`video`", &video::VIDEO_SECTION),
         ("`page`", &page::PAGE_SECTION),
         ("`object` as a table", &page::OBJECT_SECTION),

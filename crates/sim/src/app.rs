@@ -4,6 +4,7 @@
 //! to write, and is informed how much the stack accepted.
 
 mod bursts;
+mod exchange;
 mod fetcher;
 mod frames;
 mod origin;
@@ -15,8 +16,9 @@ mod writer;
 use units::{Duration, Instant, RandomStream};
 
 use crate::outcome::LatencyKind;
-use crate::scenario::{App, FlowSpec, ReadPattern};
+use crate::scenario::{App, ExchangeSide, FlowSpec, ReadPattern};
 use bursts::OnOffWriter;
+use exchange::Exchanger;
 pub(crate) use fetcher::Fetcher;
 use frames::FrameReader;
 use origin::Origin;
@@ -38,6 +40,7 @@ pub(crate) enum Application {
     Bursts(Box<OnOffWriter>),
     Asker(Box<Requester>),
     Answerer(Responder),
+    Exchanger(Box<Exchanger>),
     Player(Box<Player>),
     Fetcher(Box<Fetcher>),
     Origin(Box<Origin>),
@@ -66,6 +69,9 @@ impl Application {
             App::Requests { request, response, think, count } => {
                 Self::Asker(Box::new(Requester::new(request, response, think, count)))
             }
+            App::Exchange(ref spec) => {
+                Self::Exchanger(Box::new(Exchanger::new(spec, ExchangeSide::Client)))
+            }
         }
     }
 
@@ -77,6 +83,9 @@ impl Application {
             (App::Page { page, .. }, _) => Self::Origin(Box::new(Origin::new(page.request))),
             (&App::Requests { request, response, .. }, _) => {
                 Self::Answerer(Responder::new(request, response))
+            }
+            (App::Exchange(spec), _) => {
+                Self::Exchanger(Box::new(Exchanger::new(spec, ExchangeSide::Server)))
             }
             (_, Some(reads)) => Self::Reader(PacedReader::new(reads)),
             (&App::Paced { chunk, bytes, .. }, None) => {
@@ -92,6 +101,7 @@ impl Application {
             Self::Writer(writer) => writer.begin(now),
             Self::Bursts(bursts) => bursts.begin(now),
             Self::Asker(asker) => asker.begin(now),
+            Self::Exchanger(exchanger) => exchanger.begin(now),
             Self::Player(player) => player.begin(now),
             Self::Fetcher(fetcher) => fetcher.begin(now),
             Self::Sink
@@ -107,6 +117,7 @@ impl Application {
     pub(crate) fn most(&self, now: Instant) -> u64 {
         match self {
             Self::Reader(reader) => reader.most(now),
+            Self::Exchanger(exchanger) => exchanger.most(now),
             _ => u64::MAX,
         }
     }
@@ -117,6 +128,7 @@ impl Application {
         match self {
             Self::Asker(asker) => asker.read(now, bytes),
             Self::Answerer(answerer) => answerer.read(bytes),
+            Self::Exchanger(exchanger) => exchanger.read(now, bytes),
             Self::Player(player) => player.read(now, bytes),
             Self::Fetcher(fetcher) => fetcher.read(bytes),
             Self::Origin(origin) => origin.read(bytes),
@@ -135,6 +147,7 @@ impl Application {
             Self::Bursts(bursts) => bursts.offer(now),
             Self::Asker(asker) => asker.offer(now),
             Self::Answerer(answerer) => answerer.offer(),
+            Self::Exchanger(exchanger) => exchanger.offer(now),
             Self::Player(player) => player.offer(),
             Self::Fetcher(fetcher) => fetcher.offer(),
             Self::Origin(origin) => origin.offer(),
@@ -163,6 +176,7 @@ impl Application {
             Self::Bursts(bursts) => bursts.taken(now, bytes),
             Self::Asker(asker) => asker.taken(bytes),
             Self::Answerer(answerer) => answerer.taken(bytes),
+            Self::Exchanger(exchanger) => exchanger.taken(now, bytes),
             Self::Player(player) => player.taken(bytes),
             Self::Fetcher(fetcher) => fetcher.taken(bytes),
             Self::Origin(origin) => origin.taken(bytes),
@@ -179,6 +193,7 @@ impl Application {
             Self::Bursts(bursts) => bursts.done(),
             Self::Asker(asker) => asker.done(),
             Self::Answerer(answerer) => at_end && answerer.done(),
+            Self::Exchanger(exchanger) => exchanger.done(now, at_end),
             Self::Player(player) => player.done(),
             Self::Fetcher(fetcher) => fetcher.done(),
             Self::Origin(origin) => at_end && origin.done(),
@@ -195,13 +210,18 @@ impl Application {
             Self::Writer(writer) => writer.next_write(),
             Self::Bursts(bursts) => bursts.next_write(now),
             Self::Asker(asker) => asker.next_write(),
+            Self::Exchanger(exchanger) => exchanger.next_act(now),
         }
     }
 
     /// Does it have results of its own when the connection is over?
     pub(crate) const fn has_results(&self) -> bool {
         match self {
-            Self::Asker(_) | Self::Frames(_) | Self::Player(_) | Self::Fetcher(_) => true,
+            Self::Asker(_)
+            | Self::Exchanger(_)
+            | Self::Frames(_)
+            | Self::Player(_)
+            | Self::Fetcher(_) => true,
             Self::Writer(writer) => writer.frames().is_some(),
             Self::Sink
             | Self::Reader(_)
@@ -223,6 +243,10 @@ impl Application {
         match (self, peer) {
             (Self::Asker(asker), _) => {
                 times.extend_from_slice(asker.latencies());
+                Some(LatencyKind::Requests)
+            }
+            (Self::Exchanger(exchanger), _) => {
+                times.extend_from_slice(exchanger.latencies());
                 Some(LatencyKind::Requests)
             }
             (Self::Writer(writer), Self::Frames(reader)) => {

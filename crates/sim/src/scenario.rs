@@ -3,6 +3,7 @@
 //! All values are resolved: a profile has its knobs applied, a buffer of `1bdp` is in bytes. The
 //! crate `scenario` parses the text form with its units and reports its errors.
 
+mod exchange;
 mod fetches;
 mod stack;
 mod traffic;
@@ -23,6 +24,7 @@ pub use net::slot::SlotParams;
 use packet::IpVersion;
 use units::{Bytes, Duration, Rate};
 
+pub use exchange::{ExchangeSide, ExchangeSpec, ExchangeStep, WINDOW_UPDATE};
 pub use fetches::{BitrateRule, PageSpec, VideoSpec};
 pub use stack::{QuicStack, RealQuicStack, StackSpec, TcpStack};
 pub(crate) use traffic::exponential;
@@ -255,7 +257,7 @@ pub struct FlowSpec {
     /// Whether the application disables Nagle's algorithm (`TCP_NODELAY`).
     pub nodelay: bool,
     /// Read pattern of the listening side, if it does not read all available data at once; no
-    /// effect on [`App::Requests`].
+    /// effect on [`App::Requests`] and [`App::Exchange`].
     pub reads: Option<ReadPattern>,
     /// How the connecting side closes the connection.
     pub close: Close,
@@ -337,6 +339,8 @@ pub enum App {
         /// Number of requests; `None` continues until the run ends.
         count: Option<u64>,
     },
+    /// Writes step by step, each side after what precedes its step, then closes.
+    Exchange(Arc<ExchangeSpec>),
     /// Plays a video that the other side sends in chunks, each on request, then closes.
     Video(Arc<VideoSpec>),
     /// Loads web pages one after another, then closes.
@@ -352,8 +356,11 @@ pub enum App {
 
 impl App {
     /// Does the listening side send the bytes that results count?
-    pub const fn is_answered(&self) -> bool {
-        matches!(self, Self::Requests { .. } | Self::Video(_) | Self::Page { .. })
+    pub fn is_answered(&self) -> bool {
+        match self {
+            Self::Exchange(exchange) => exchange.is_answered(),
+            _ => matches!(self, Self::Requests { .. } | Self::Video(_) | Self::Page { .. }),
+        }
     }
 
     /// Number of connections that it needs.

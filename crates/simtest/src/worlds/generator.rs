@@ -138,6 +138,12 @@ pub(super) fn draw(seed: u64, number: u64) -> Table {
         let latest = if cut { duration - 1 } else { 1_000_000 };
         super::traffic::add_fetches(&mut flows, latest, cut, &mut fetches);
     }
+    // A stream of its own, so that the other worlds stay as they are.
+    let mut exchanges = WorldRandom::new(seed, number, "exchanges");
+    if exchanges.once_in(16) && stacks != Stacks::Quic {
+        let latest = if cut { duration - 1 } else { 1_000_000 };
+        super::traffic::add_exchange(&mut flows, latest, &mut exchanges);
+    }
     root.insert("path".into(), paths.into());
     root.insert("flow".into(), flows.into());
     if frame.once_in(8) && stacks != Stacks::Quic {

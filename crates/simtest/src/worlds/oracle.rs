@@ -30,8 +30,8 @@ use core::ops::Mul;
 
 use net::link::QueueLimit;
 use sim::scenario::{
-    App, Close, ElementSpec, FlowSpec, HostSpec, LinkCapacity, PathSpec, QdiscConfig, Scenario,
-    SelectionRule,
+    App, Close, ElementSpec, ExchangeSide, FlowSpec, HostSpec, LinkCapacity, PathSpec, QdiscConfig,
+    Scenario, SelectionRule,
 };
 use tcp::profile::{LossDetectionRule, ReceiveBufferRule, TcpProfile};
 use units::{Bytes, Duration, Rate};
@@ -183,6 +183,9 @@ pub(super) fn totals(flow: &FlowSpec) -> Option<[Option<Bytes>; 2]> {
             [bytes?, Bytes::ZERO]
         }
         App::Datagrams(_) => return None,
+        App::Exchange(ref exchange) => {
+            [ExchangeSide::Client, ExchangeSide::Server].map(|side| exchange.bytes(side))
+        }
         App::Requests { request, response, count, .. } => {
             [request, response].map(|bytes| Bytes(bytes.get().saturating_mul(count.unwrap_or(0))))
         }

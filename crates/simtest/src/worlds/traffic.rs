@@ -87,6 +87,47 @@ pub(super) fn add_fetches(
     flows.push(Value::Table(keys));
 }
 
+/// Adds an exchange between the hosts of the first flow. It starts before `latest`, in microseconds.
+pub(super) fn add_exchange(flows: &mut Vec<Value>, latest: u64, random_source: &mut WorldRandom) {
+    let Some(mut keys) = beside_first(flows, "exchange") else { return };
+    if random_source.once_in(2) {
+        keys.insert("start".into(), random_source.span(1..=latest));
+    }
+    let mut steps = |most: u64| -> Value {
+        let steps = random_source.within(1..=most);
+        (0..steps).map(|_| exchange_step(random_source)).collect::<Vec<_>>().into()
+    };
+    let (opening, repeated) = (steps(3), steps(4));
+    let mut exchange = Table::new();
+    exchange.insert("steps".into(), repeated);
+    if random_source.once_in(2) {
+        exchange.insert("opening".into(), opening);
+    }
+    if random_source.once_in(2) {
+        exchange.insert("count".into(), random_source.count(1..=8));
+    }
+    for side in ["client_reads", "server_reads"] {
+        if random_source.once_in(6) {
+            exchange.insert(side.into(), super::flows::reads(random_source));
+        }
+    }
+    keys.insert("exchange".into(), Value::Table(exchange));
+    flows.push(Value::Table(keys));
+}
+
+fn exchange_step(random_source: &mut WorldRandom) -> Value {
+    let side = random_source.pick(&["client", "server"]);
+    let mut keys = table([(side, random_source.size(1..=30_000))]);
+    let Value::Table(step) = &mut keys else { return keys };
+    if random_source.once_in(2) {
+        step.insert("after".into(), random_source.span(1..=100_000));
+    }
+    if random_source.once_in(4) {
+        step.insert("window".into(), random_source.size(1_000..=100_000));
+    }
+    keys
+}
+
 /// A video of at most eight chunks, if it `ends`.
 fn video(ends: bool, random_source: &mut WorldRandom) -> Value {
     let chunk = random_source.magnitude(1_000..=300_000);

@@ -1,0 +1,99 @@
+//! An examiner of diagnoses and cures: draws transfers with faults, runs each in virtual time with the
+//! fault, without it and with its cures, and compares what the program says with what that shows.
+//!
+//! The truth is never the program's own word: causes are what was drawn, and a fault costs what the same
+//! transfer takes without it. A fault that costs less than 3 % or 50 ms is none; where two cost alike,
+//! either is right.
+//!
+//! Reading order: [`case`] (a draw), [`world`] (hosts, path, applications), [`faults`], [`cures`] (the
+//! truth about a cure), [`capture`] (what a user would have captured), [`judge`] (the answer),
+//! [`table`] (the result of an exam).
+
+pub mod capture;
+pub mod case;
+pub mod cures;
+mod draft;
+pub mod faults;
+pub mod judge;
+mod random;
+pub mod table;
+pub mod world;
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+pub use case::{Case, RunCase, Truth};
+pub use draft::DataDirection;
+pub use faults::{Fault, FaultKind};
+pub use judge::{Answer, Verdict, judge};
+pub use table::DrawResult;
+
+/// The results of an exam, in the order of the draws.
+#[derive(Debug, Clone, Default)]
+pub struct Exam {
+    /// Draws with their answers.
+    pub results: Vec<DrawResult>,
+    /// Draws that could not be run, with the reason.
+    pub failures: Vec<(u64, String)>,
+}
+
+/// Runs and judges one draw.
+///
+/// # Errors
+/// A scenario that cannot be run, or a capture that cannot be read, as text.
+pub fn examine(seed: u64, number: u64) -> Result<(RunCase, Answer), String> {
+    let case = Case::draw(seed, number).run()?;
+    let answer = judge(&case)?;
+    Ok((case, answer))
+}
+
+/// Runs `numbers` of `seed` on `jobs` threads; `done` is called after each draw with the number done.
+pub fn exam(seed: u64, numbers: &[u64], jobs: usize, done: impl Fn(usize) + Sync) -> Exam {
+    let results: Vec<_> = numbers.iter().map(|_| Mutex::new(None)).collect();
+    let (next, finished) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    thread::scope(|scope| {
+        for _ in 0..jobs.max(1) {
+            scope.spawn(|| {
+                loop {
+                    let index = next.fetch_add(1, Ordering::Relaxed);
+                    let (Some(&number), Some(slot)) = (numbers.get(index), results.get(index))
+                    else {
+                        return;
+                    };
+                    let result = examine(seed, number);
+                    let result = result.map(|(case, answer)| DrawResult::of(&case, &answer));
+                    if let Ok(mut slot) = slot.lock() {
+                        *slot = Some(result);
+                    }
+                    done(finished.fetch_add(1, Ordering::Relaxed) + 1);
+                }
+            });
+        }
+    });
+    let mut exam = Exam::default();
+    for (&number, result) in numbers.iter().zip(results) {
+        match result.into_inner().ok().flatten() {
+            Some(Ok(result)) => exam.results.push(result),
+            Some(Err(error)) => exam.failures.push((number, error)),
+            None => exam.failures.push((number, "the draw did not end".to_owned())),
+        }
+    }
+    exam
+}
+
+impl RunCase {
+    /// The files of the case: name and bytes. The scenario, and the captures at the points of the draw.
+    ///
+    /// # Errors
+    /// A capture that cannot be written, as text.
+    pub fn files(&self) -> Result<Vec<(String, Vec<u8>)>, String> {
+        let number = self.case.number;
+        let mut files = vec![(format!("{number}.toml"), self.text.clone().into_bytes())];
+        for (host, name) in [(0, "client"), (1, "server")] {
+            let capture = self.capture.pcap(host, &self.case.settings)?;
+            files.push((format!("{number}-{name}.pcap"), capture));
+        }
+        Ok(files)
+    }
+}

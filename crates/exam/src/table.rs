@@ -1,0 +1,293 @@
+//! The result of an exam: confusion by cause, costs and cures, the worst cases.
+
+use core::fmt::Write as _;
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use units::Duration;
+
+use crate::case::RunCase;
+use crate::judge::{Answer, Verdict};
+
+/// A draw with its answer, as plain data.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct DrawResult {
+    /// Number of the draw.
+    pub number: u64,
+    /// Causes that are right; empty for a healthy transfer.
+    pub causes: Vec<&'static str>,
+    /// All that was drawn, in words.
+    pub drawn: String,
+    /// `upload` or `download`.
+    pub direction: &'static str,
+    /// The capture point.
+    pub point: &'static str,
+    /// What the applications do.
+    pub workload: &'static str,
+    /// Sender's profile and congestion control.
+    pub sender: String,
+    /// Time of the transfer, in seconds.
+    pub duration_s: f64,
+    /// What the costliest fault costs, in seconds; `null` if the transfer failed.
+    pub cost_s: Option<f64>,
+    /// The program's verdict.
+    pub primary: Option<&'static str>,
+    /// Its findings above a note.
+    pub above_note: Vec<&'static str>,
+    /// The cost of its verdict, in seconds.
+    pub stated_cost_s: f64,
+    /// `right`, `buried`, `noted`, `silent`, `wrong` or `false alarm`.
+    pub verdict: &'static str,
+    /// An error on a healthy transfer.
+    pub false_error: bool,
+    /// Laws that its findings break.
+    pub broken_laws: Vec<String>,
+    /// Cures.
+    pub cures: Vec<CureResult>,
+}
+
+/// A cure, predicted and applied.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CureResult {
+    /// Its name.
+    pub name: &'static str,
+    /// Time of the transfer with it, in seconds.
+    pub truth_s: f64,
+    /// The predicted time, in seconds.
+    pub predicted_s: Option<f64>,
+    /// The program trusts its fit.
+    pub licensed: bool,
+    /// Why there is no prediction.
+    pub refused: Option<String>,
+}
+
+impl DrawResult {
+    /// The result of a case.
+    pub fn of(case: &RunCase, answer: &Answer) -> Self {
+        let seconds = |time: Duration| time.as_nanos() as f64 / 1e9;
+        let drawn = &case.case;
+        let is_healthy = case.truth.costs.is_empty();
+        let faults: Vec<String> = drawn.faults.iter().map(crate::Fault::describe).collect();
+        Self {
+            number: drawn.number,
+            causes: case.truth.causes().iter().map(|kind| kind.name()).collect(),
+            drawn: if faults.is_empty() { "no fault".to_owned() } else { faults.join(" and ") },
+            direction: drawn.world.direction.name(),
+            point: drawn.settings.point.name(),
+            workload: drawn.world.workload.name(),
+            sender: format!("{}/{}", drawn.world.sender.0, drawn.world.sender.1),
+            duration_s: seconds(case.truth.duration),
+            cost_s: case.truth.costs.first().map_or(Some(0.0), |first| first.cost.map(seconds)),
+            primary: answer.primary,
+            above_note: answer.above_note.clone(),
+            stated_cost_s: seconds(answer.cost),
+            verdict: answer.verdict.name(),
+            false_error: is_healthy && answer.has_error,
+            broken_laws: answer.broken_laws.clone(),
+            cures: answer
+                .cures
+                .iter()
+                .map(|cure| CureResult {
+                    name: cure.name,
+                    truth_s: seconds(cure.truth),
+                    predicted_s: cure.prediction.as_ref().ok().copied().map(seconds),
+                    licensed: cure.licensed,
+                    refused: cure.prediction.as_ref().err().cloned(),
+                })
+                .collect(),
+        }
+    }
+
+    /// The cause under which it is counted.
+    fn cause(&self) -> &'static str {
+        self.causes.first().copied().unwrap_or("healthy")
+    }
+
+    fn is(&self, verdict: Verdict) -> bool {
+        self.verdict == verdict.name()
+    }
+
+    /// The stated cost relative to the true one, where both are known.
+    fn cost_error(&self) -> Option<f64> {
+        let truth = self.cost_s.filter(|&cost| cost > 0.0 && self.is(Verdict::Right))?;
+        Some((self.stated_cost_s - truth).abs() / truth)
+    }
+}
+
+/// Most confusions and cases that are listed.
+const LISTED: usize = 10;
+
+/// The result of an exam as text.
+pub fn text(seed: u64, results: &[DrawResult], failures: &[(u64, String)]) -> String {
+    let mut out = String::new();
+    let faulty: Vec<&DrawResult> = results.iter().filter(|one| !one.causes.is_empty()).collect();
+    let healthy: Vec<&DrawResult> = results.iter().filter(|one| one.causes.is_empty()).collect();
+    let right = faulty.iter().filter(|one| one.is(Verdict::Right)).count();
+    let quiet = healthy.iter().filter(|one| one.is(Verdict::Right)).count();
+    let _ = writeln!(
+        out,
+        "seed {seed}: the cause is the verdict in {} of the faulty transfers; nothing is above a note in \
+         {} of the healthy ones",
+        of(right, faulty.len()),
+        of(quiet, healthy.len()),
+    );
+    out.push_str(
+        "\ncause           draws  right  buried  noted  silent  wrong  cost within 10 %\n",
+    );
+    let mut causes: BTreeMap<&str, Vec<&DrawResult>> = BTreeMap::new();
+    for one in &faulty {
+        causes.entry(one.cause()).or_default().push(one);
+    }
+    for (cause, of_cause) in &causes {
+        let count = |verdict| of_cause.iter().filter(|one| one.is(verdict)).count();
+        let _ = writeln!(
+            out,
+            "{cause:<15} {:>5}  {:>5}  {:>6}  {:>5}  {:>6}  {:>5}  {:>16}",
+            of_cause.len(),
+            count(Verdict::Right),
+            count(Verdict::Buried),
+            count(Verdict::Noted),
+            count(Verdict::Silent),
+            count(Verdict::Wrong),
+            costs(of_cause),
+        );
+    }
+    let _ = writeln!(out, "all faulty      {:>5}  {right:>5} {:>44}", faulty.len(), costs(&faulty));
+    let errors = healthy.iter().filter(|one| one.false_error).count();
+    let _ = writeln!(
+        out,
+        "healthy         {:>5}  {quiet:>5}  false alarms {}, errors among them {errors}",
+        healthy.len(),
+        healthy.len() - quiet,
+    );
+    confusions(&mut out, results);
+    by_dimension(&mut out, &faulty);
+    cures(&mut out, results);
+    laws(&mut out, results);
+    worst(&mut out, seed, results);
+    if !failures.is_empty() {
+        let _ = writeln!(out, "\n{} draws could not be run:", failures.len());
+        for (number, error) in failures.iter().take(LISTED) {
+            let _ = writeln!(out, "  draw {number}: {}", error.lines().next().unwrap_or_default());
+        }
+    }
+    out
+}
+
+/// "k of n (p %)".
+fn of(part: usize, whole: usize) -> String {
+    if whole == 0 {
+        return "none".to_owned();
+    }
+    format!("{part} of {whole} ({:.1} %)", 100.0 * part as f64 / whole as f64)
+}
+
+/// Stated costs within 10 % of the true ones, among right verdicts.
+fn costs(results: &[&DrawResult]) -> String {
+    let errors: Vec<f64> = results.iter().filter_map(|one| one.cost_error()).collect();
+    of(errors.iter().filter(|&&error| error <= 0.1).count(), errors.len())
+}
+
+fn confusions(out: &mut String, results: &[DrawResult]) {
+    let mut pairs: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+    for one in results.iter().filter(|one| !one.is(Verdict::Right)) {
+        *pairs.entry((one.cause(), one.primary.unwrap_or("nothing"))).or_default() += 1;
+    }
+    let mut pairs: Vec<_> = pairs.into_iter().collect();
+    pairs.sort_by_key(|&((cause, answer), count)| (core::cmp::Reverse(count), cause, answer));
+    if !pairs.is_empty() {
+        out.push_str("\nmost frequent confusions: cause, verdict, draws\n");
+    }
+    for ((cause, answer), count) in pairs.into_iter().take(LISTED) {
+        let _ = writeln!(out, "  {cause:<15} {answer:<8} {count:>4}");
+    }
+}
+
+fn by_dimension(out: &mut String, faulty: &[&DrawResult]) {
+    let dimensions: [fn(&DrawResult) -> &str; 2] = [|one| one.direction, |one| one.point];
+    out.push_str("\nright by direction and capture point:");
+    let mut comma = " ";
+    for dimension in dimensions {
+        let mut counts: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
+        for one in faulty {
+            let (right, all) = counts.entry(dimension(one)).or_default();
+            *right += usize::from(one.is(Verdict::Right));
+            *all += 1;
+        }
+        for (name, (right, all)) in counts {
+            let _ = write!(out, "{comma}{name} {}", of(right, all));
+            comma = ", ";
+        }
+    }
+    out.push('\n');
+}
+
+fn cures(out: &mut String, results: &[DrawResult]) {
+    let mut by_name: BTreeMap<&str, Vec<&CureResult>> = BTreeMap::new();
+    for cure in results.iter().flat_map(|one| &one.cures) {
+        by_name.entry(cure.name).or_default().push(cure);
+    }
+    if by_name.is_empty() {
+        return;
+    }
+    out.push_str(
+        "\ncure                    applied  predicted  within 10 %      trusted and off by more\n",
+    );
+    for (name, cures) in by_name {
+        let error = |cure: &&&CureResult| {
+            cure.predicted_s.map(|predicted| (predicted - cure.truth_s).abs() / cure.truth_s)
+        };
+        let predicted = cures.iter().filter(|cure| cure.predicted_s.is_some()).count();
+        let near = cures.iter().filter(|cure| error(cure).is_some_and(|e| e <= 0.1)).count();
+        let misled = |cure: &&&CureResult| cure.licensed && error(cure).is_some_and(|e| e > 0.1);
+        let misled = cures.iter().filter(misled).count();
+        let _ = writeln!(
+            out,
+            "{name:<23} {:>7}  {predicted:>9}  {:<15}  {misled:>23}",
+            cures.len(),
+            of(near, predicted),
+        );
+    }
+}
+
+fn laws(out: &mut String, results: &[DrawResult]) {
+    let broken: Vec<_> = results.iter().filter(|one| !one.broken_laws.is_empty()).collect();
+    let _ = writeln!(out, "\nlaws of cost broken in {}", of(broken.len(), results.len()));
+    for one in broken.iter().take(LISTED) {
+        let _ = writeln!(out, "  draw {}: {}", one.number, one.broken_laws[0]);
+    }
+}
+
+/// Wrong verdicts by what they cost, then the errors of cost.
+fn worst(out: &mut String, seed: u64, results: &[DrawResult]) {
+    let mut bad: Vec<_> = results.iter().filter(|one| !one.is(Verdict::Right)).collect();
+    let weight = |one: &DrawResult| match (one.causes.is_empty(), one.cost_s) {
+        // A false alarm costs what it claims.
+        (true, _) => one.stated_cost_s,
+        (false, Some(cost)) => cost,
+        (false, None) => one.duration_s,
+    };
+    bad.sort_by(|a, b| weight(b).total_cmp(&weight(a)).then(a.number.cmp(&b.number)));
+    if bad.is_empty() {
+        return;
+    }
+    let _ = writeln!(
+        out,
+        "\nworst cases: `cargo xtask exam --seed {seed} --draw N --keep DIR` writes one"
+    );
+    for one in bad.iter().take(LISTED) {
+        let cost = one.cost_s.map_or("failed".to_owned(), |cost| format!("{cost:.2} s"));
+        let answer = one.above_note.join(" ");
+        let _ = writeln!(
+            out,
+            "  draw {}: {}, {} {}, at {}: costs {cost}, {}: {}",
+            one.number,
+            one.drawn,
+            one.sender,
+            one.direction,
+            one.point,
+            one.verdict,
+            if answer.is_empty() { "nothing above a note" } else { &answer },
+        );
+    }
+}

@@ -1,0 +1,95 @@
+//! Examines diagnoses and cures on drawn transfers with known faults.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::{fs, thread};
+
+use clap::Parser;
+use exam::DrawResult;
+use indicatif::{ProgressBar, ProgressStyle};
+
+/// Draws transfers with faults, runs them with and without, and judges what `diagnose` and `whatif` say.
+#[derive(Debug, Parser)]
+#[command(
+    name = "cargo xtask exam",
+    after_help = "Examples:\n  cargo xtask exam --count 200 --seed 7               the table of 200 draws\n  \
+                  cargo xtask exam --seed 7 --draw 12 --keep target   draw 12 of them, with its files"
+)]
+struct ExamOptions {
+    /// Number of draws.
+    #[arg(long, default_value_t = 200)]
+    count: u64,
+    /// Number of the first draw.
+    #[arg(long, default_value_t = 0)]
+    from: u64,
+    /// Seed of all draws.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Number of threads; by default, the number of processors.
+    #[arg(long)]
+    jobs: Option<usize>,
+    /// Run only this draw.
+    #[arg(long, conflicts_with_all = ["count", "from"])]
+    draw: Option<u64>,
+    /// Write scenario and captures of each draw into this directory.
+    #[arg(long, value_name = "DIR")]
+    keep: Option<PathBuf>,
+    /// Print all results as JSON, for programs.
+    #[arg(long)]
+    json: bool,
+    /// Fail on an error about a healthy transfer, a broken law of costs, or a draw that cannot be run.
+    #[arg(long)]
+    strict: bool,
+}
+
+pub(crate) fn run(arguments: &[OsString]) -> ExitCode {
+    let name = OsString::from("cargo xtask exam");
+    let options = match ExamOptions::try_parse_from([name].iter().chain(arguments)) {
+        Ok(options) => options,
+        Err(error) => {
+            // To standard output with --help, else to standard error.
+            let _ = error.print();
+            return ExitCode::from(error.exit_code() as u8);
+        }
+    };
+    let numbers: Vec<u64> = match options.draw {
+        Some(number) => vec![number],
+        None => (options.from..options.from.saturating_add(options.count)).collect(),
+    };
+    if let Some(folder) = &options.keep
+        && let Err(error) = keep(options.seed, &numbers, folder)
+    {
+        eprintln!("{error}");
+        return ExitCode::from(2);
+    }
+    let jobs =
+        options.jobs.unwrap_or_else(|| thread::available_parallelism().map_or(1, Into::into));
+    let style = ProgressStyle::with_template("{bar:40} {pos}/{len} draws, {eta} left");
+    let bar = ProgressBar::new(numbers.len() as u64)
+        .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    let exam = exam::exam(options.seed, &numbers, jobs, |done| bar.set_position(done as u64));
+    bar.finish_and_clear();
+    if options.json {
+        println!("{}", serde_json::to_string_pretty(&exam.results).unwrap_or_default());
+    } else {
+        print!("{}", exam::table::text(options.seed, &exam.results, &exam.failures));
+    }
+    let is_bad = |one: &DrawResult| one.false_error || !one.broken_laws.is_empty();
+    let fails = options.strict && (exam.results.iter().any(is_bad) || !exam.failures.is_empty());
+    ExitCode::from(u8::from(fails))
+}
+
+/// Writes the files of draws.
+fn keep(seed: u64, numbers: &[u64], folder: &PathBuf) -> Result<(), String> {
+    fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    for &number in numbers {
+        // One that cannot be run is listed with the results.
+        let Ok(case) = exam::Case::draw(seed, number).run() else { continue };
+        for (name, bytes) in case.files()? {
+            let path = folder.join(name);
+            fs::write(&path, bytes).map_err(|error| format!("{}: {error}", path.display()))?;
+        }
+    }
+    Ok(())
+}
