@@ -1,12 +1,12 @@
 //! Examines diagnoses and cures on drawn transfers with known faults.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::{fs, thread};
 
 use clap::Parser;
-use exam::DrawResult;
+use exam::{Case, DrawResult, Engine, ExamPlan, Transport};
 use indicatif::{ProgressBar, ProgressStyle};
 
 /// Draws transfers with faults, runs them with and without, and judges what `diagnose` and `whatif` say.
@@ -20,6 +20,15 @@ struct ExamOptions {
     /// Number of draws.
     #[arg(long, default_value_t = 200)]
     count: u64,
+    /// Examine captures of TCP; the default.
+    #[arg(long, conflicts_with = "quic")]
+    tcp: bool,
+    /// Examine logs of senders of QUIC.
+    #[arg(long)]
+    quic: bool,
+    /// Run the Linux hosts of this profile with the kernel of that name in `ackclock kernel list`.
+    #[arg(long, value_name = "NAME", conflicts_with = "quic")]
+    kernel: Option<String>,
     /// Number of the first draw.
     #[arg(long, default_value_t = 0)]
     from: u64,
@@ -57,8 +66,17 @@ pub(crate) fn run(arguments: &[OsString]) -> ExitCode {
         Some(number) => vec![number],
         None => (options.from..options.from.saturating_add(options.count)).collect(),
     };
+    let engine = match options.kernel.as_deref().map_or(Ok(Engine::Models), kernel) {
+        Ok(engine) => engine,
+        Err(error) => {
+            eprintln!("{error}");
+            return ExitCode::from(2);
+        }
+    };
+    let transport = if options.quic { Transport::Quic } else { Transport::Tcp };
+    let plan = ExamPlan { transport, seed: options.seed, numbers, engine };
     if let Some(folder) = &options.keep
-        && let Err(error) = keep(options.seed, &numbers, folder)
+        && let Err(error) = keep(&plan, folder)
     {
         eprintln!("{error}");
         return ExitCode::from(2);
@@ -66,9 +84,9 @@ pub(crate) fn run(arguments: &[OsString]) -> ExitCode {
     let jobs =
         options.jobs.unwrap_or_else(|| thread::available_parallelism().map_or(1, Into::into));
     let style = ProgressStyle::with_template("{bar:40} {pos}/{len} draws, {eta} left");
-    let bar = ProgressBar::new(numbers.len() as u64)
+    let bar = ProgressBar::new(plan.numbers.len() as u64)
         .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-    let exam = exam::exam(options.seed, &numbers, jobs, |done| bar.set_position(done as u64));
+    let exam = exam::exam(&plan, jobs, |done| bar.set_position(done as u64));
     bar.finish_and_clear();
     if options.json {
         println!("{}", serde_json::to_string_pretty(&exam.results).unwrap_or_default());
@@ -80,12 +98,30 @@ pub(crate) fn run(arguments: &[OsString]) -> ExitCode {
     ExitCode::from(u8::from(fails))
 }
 
+/// The kernel of that name, which is a profile's too.
+#[cfg(target_os = "linux")]
+fn kernel(profile: &str) -> Result<Engine, String> {
+    use guest::kernel::{Cache, build};
+
+    let none = || format!("there is no kernel {profile}: `ackclock kernel build` makes one");
+    let cache = Cache::of_user().ok_or_else(none)?;
+    let kernel = cache.kernel(profile).map_err(|error| error.to_string())?.ok_or_else(none)?;
+    let init = build::init(&cache).map_err(|error| error.to_string())?;
+    Ok(Engine::Kernel { kernel: kernel.path, init, profile: profile.to_owned() })
+}
+
+#[cfg(not(target_os = "linux"))]
+fn kernel(_: &str) -> Result<Engine, String> {
+    Err("kernels as hosts need Linux".to_owned())
+}
+
 /// Writes the files of draws.
-fn keep(seed: u64, numbers: &[u64], folder: &PathBuf) -> Result<(), String> {
+fn keep(plan: &ExamPlan, folder: &Path) -> Result<(), String> {
     fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    for &number in numbers {
+    for &number in &plan.numbers {
         // One that cannot be run is listed with the results.
-        let Ok(case) = exam::Case::draw(seed, number).run() else { continue };
+        let case = Case::draw(plan.transport, plan.seed, number);
+        let Ok(case) = case.run(&plan.engine) else { continue };
         for (name, bytes) in case.files()? {
             let path = folder.join(name);
             fs::write(&path, bytes).map_err(|error| format!("{}: {error}", path.display()))?;

@@ -1,10 +1,20 @@
 //! Runs a scenario and writes what a user's capture of it would hold.
 
+use std::collections::BTreeMap;
+#[cfg(target_os = "linux")]
+use std::path::PathBuf;
+
 use export::capture::PcapngRecorder;
+use export::kernel_log::LoggedEndpoint;
+use export::qlog::Qlog;
+use logs::qlog::QlogFormat;
+use packet::Segment;
+use record::{ElementId, Event, EventSource, PacketEvent, PacketNumber, Recorder, SenderState};
 use scenario::{Overrides, load};
-use sim::scenario::Scenario;
+use sim::scenario::{ElementSpec, Scenario};
+use sim::{Observer, RunOutcome};
 use trace::capture::{CaptureItem, CaptureReader};
-use units::Duration;
+use units::{Duration, Instant};
 
 /// Where and how the transfer was captured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,6 +34,8 @@ pub enum CapturePoint {
     Sender,
     /// At its receiver.
     Receiver,
+    /// Between them: behind the bottleneck and a part of the delay of each way.
+    Middle,
     /// At both.
     Both,
 }
@@ -34,16 +46,37 @@ impl CapturePoint {
         match self {
             Self::Sender => "sender",
             Self::Receiver => "receiver",
+            Self::Middle => "middle",
             Self::Both => "both ends",
         }
     }
 }
 
-/// Captures of one run.
+/// What runs the hosts of a scenario.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct RunCapture {
-    /// At the client and at the server, as pcapng with all packets.
-    pcapng: Vec<u8>,
+pub enum Engine {
+    /// Models alone.
+    #[default]
+    Models,
+    /// A kernel runs the hosts of its profile; all others are models.
+    #[cfg(target_os = "linux")]
+    Kernel {
+        /// The kernel, an executable.
+        kernel: PathBuf,
+        /// Its process 1.
+        init: PathBuf,
+        /// The profile of its hosts.
+        profile: String,
+    },
+}
+
+/// Captures of one run.
+#[derive(Debug, Clone)]
+pub(crate) enum RunCapture {
+    /// At the client, the server and between them, as pcapng with all packets.
+    Packets(Vec<u8>),
+    /// The log of the sender.
+    Qlog(Vec<u8>),
 }
 
 /// Times of one run of the transfer.
@@ -62,46 +95,177 @@ pub(crate) fn parse(text: &str) -> Result<Scenario, String> {
         .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
 }
 
-/// Runs a scenario; its first flow is the transfer.
-pub(crate) fn time(scenario: &Scenario) -> Result<TransferTime, String> {
-    run(scenario, &mut record_nothing())
+impl Engine {
+    /// Runs a scenario; its first flow is the transfer.
+    pub(crate) fn time(&self, text: &str) -> Result<TransferTime, String> {
+        self.run(&parse(text)?, &mut record::NullRecorder)
+    }
+
+    /// Runs a scenario and captures it at both hosts, and between them if wanted.
+    pub(crate) fn captured(
+        &self,
+        text: &str,
+        middle: bool,
+    ) -> Result<(TransferTime, RunCapture), String> {
+        let scenario = parse(text)?;
+        let io = |error: std::io::Error| error.to_string();
+        let inner = PcapngRecorder::new(&scenario, &[0, 1, MIDDLE], "", Vec::new()).map_err(io)?;
+        if !middle {
+            let mut recorder = inner;
+            let time = self.run(&scenario, &mut recorder)?;
+            return Ok((time, RunCapture::Packets(recorder.finish().map_err(io)?)));
+        }
+        let mut recorder = MiddleRecorder::new(&scenario, inner);
+        let time = self.run(&scenario, &mut recorder)?;
+        Ok((time, RunCapture::Packets(recorder.inner.finish().map_err(io)?)))
+    }
+
+    /// Runs a scenario of QUIC and writes the log of its sender.
+    pub(crate) fn logged(&self, text: &str) -> Result<(TransferTime, RunCapture), String> {
+        let mut scenario = parse(text)?;
+        let side = LoggedEndpoint::sender(&mut scenario, 0).ok_or("no flow")?;
+        let io = |error: std::io::Error| error.to_string();
+        let mut log =
+            Qlog::new(&scenario, side, "", QlogFormat::Current, Vec::new()).map_err(io)?;
+        let time = self.run(&scenario, &mut log)?;
+        Ok((time, RunCapture::Qlog(log.finish().map_err(io)?)))
+    }
+
+    fn run<O: Observer>(
+        &self,
+        scenario: &Scenario,
+        observer: &mut O,
+    ) -> Result<TransferTime, String> {
+        let outcome = self.outcome(scenario, observer)?;
+        let flow = outcome.flows.first().ok_or("no flow")?;
+        Ok(TransferTime { duration: flow.duration, finished: flow.finished })
+    }
+
+    fn outcome<O: Observer>(
+        &self,
+        scenario: &Scenario,
+        observer: &mut O,
+    ) -> Result<RunOutcome, String> {
+        match self {
+            Self::Models => sim::run_shared(scenario, observer).map_err(|error| error.to_string()),
+            #[cfg(target_os = "linux")]
+            Self::Kernel { kernel, init, profile } => {
+                let is_guest = |host: &usize| {
+                    let stack = scenario.hosts[*host].stack.tcp();
+                    stack.is_some_and(|tcp| tcp.profile.name == profile)
+                };
+                let guest = |host| guest::GuestHost {
+                    host,
+                    kernel: kernel.clone(),
+                    init: init.clone(),
+                    memory: 256,
+                    sysctls: Vec::new(),
+                    facts: false,
+                    tcp_info: Duration::from_millis(10),
+                };
+                let guests: Vec<_> =
+                    (0..scenario.hosts.len()).filter(is_guest).map(guest).collect();
+                if guests.is_empty() {
+                    return Self::Models.outcome(scenario, observer);
+                }
+                let job = guest::Job {
+                    scenario,
+                    guests: &guests,
+                    programs: &[],
+                    endpoints: &export::capture::flow_endpoints(scenario),
+                    protocol: guest::uml::Protocol::default(),
+                    states: false,
+                    pin: true,
+                };
+                let run = guest::run(&job, observer).map_err(|error| error.to_string())?;
+                Ok(run.outcome)
+            }
+        }
+    }
 }
 
-/// Runs a scenario and captures it at both hosts.
-pub(crate) fn captured(scenario: &Scenario) -> Result<(TransferTime, RunCapture), String> {
-    let mut recorder = PcapngRecorder::new(scenario, &[0, 1], "", Vec::new())
-        .map_err(|error| error.to_string())?;
-    let time = run(scenario, &mut recorder)?;
-    let pcapng = recorder.finish().map_err(|error| error.to_string())?;
-    Ok((time, RunCapture { pcapng }))
+/// Tap that stands for the point between the hosts: its own packets are not captured.
+const MIDDLE: usize = 2;
+
+/// Captures packets between the hosts as well: when each leaves a delay of its way.
+struct MiddleRecorder<'s> {
+    inner: PcapngRecorder<'s, Vec<u8>>,
+    /// The first delay of each direction of the first path.
+    hops: [Option<ElementId>; 2],
+    /// The packet that a host put on its wire last.
+    sent: Option<Segment>,
+    /// Packets on their way to such a delay.
+    packets: BTreeMap<PacketNumber, Segment>,
 }
 
-fn record_nothing() -> impl sim::Observer {
-    record::NullRecorder
+impl<'s> MiddleRecorder<'s> {
+    fn new(scenario: &'s Scenario, inner: PcapngRecorder<'s, Vec<u8>>) -> Self {
+        let path = &scenario.paths[0];
+        let own = |route: &[ElementSpec]| {
+            route.iter().filter(|one| !matches!(one, ElementSpec::Shared(_))).count()
+        };
+        let delay = |route: &[ElementSpec], first: usize| {
+            let at = route.iter().position(|one| matches!(one, ElementSpec::Delay(_)))?;
+            Some(ElementId((first + own(&route[..at])) as u32))
+        };
+        let hops = [delay(&path.forward, 0), delay(&path.reverse, own(&path.forward))];
+        Self { inner, hops, sent: None, packets: BTreeMap::new() }
+    }
 }
 
-fn run<O: sim::Observer>(scenario: &Scenario, observer: &mut O) -> Result<TransferTime, String> {
-    let outcome = sim::run_shared(scenario, observer).map_err(|error| error.to_string())?;
-    let flow = outcome.flows.first().ok_or("no flow")?;
-    Ok(TransferTime { duration: flow.duration, finished: flow.finished })
+impl Recorder for MiddleRecorder<'_> {
+    const ON: bool = false;
+    const PACKETS: bool = true;
+
+    fn record(&mut self, _: Instant, _: EventSource, _: Event, _: Option<&SenderState>) {}
+
+    fn record_packet(&mut self, at: Instant, movement: PacketEvent) {
+        match movement {
+            PacketEvent::Sent { packet, .. } => {
+                self.packets.extend(self.sent.take().map(|segment| (packet, segment)));
+            }
+            PacketEvent::Dropped { packet, .. } | PacketEvent::Received { packet, .. } => {
+                self.packets.remove(&packet);
+            }
+            PacketEvent::Forwarded { hop_index, packet }
+                if self.hops.contains(&Some(hop_index)) =>
+            {
+                if let Some(segment) = self.packets.remove(&packet) {
+                    self.inner.tap(at, MIDDLE, true, &segment);
+                }
+            }
+            _ => {}
+        }
+    }
 }
 
-/// Flags of a segment: its handshake.
+impl Observer for MiddleRecorder<'_> {
+    fn tap(&mut self, at: Instant, tap: usize, outbound: bool, segment: &Segment) {
+        if tap < MIDDLE {
+            self.inner.tap(at, tap, outbound, segment);
+        } else if outbound {
+            self.sent = Some(*segment);
+        }
+    }
+}
+
+/// The flag of the segments of a handshake.
 const SYN: u8 = 2;
 /// LINKTYPE_RAW: a frame is an IP packet.
 const LINKTYPE_RAW: u32 = 101;
 
 impl RunCapture {
-    /// The capture at one host as a pcap file (draft-ietf-opsawg-pcap), in ns.
+    /// The capture at one point as a pcap file (draft-ietf-opsawg-pcap), in ns.
     ///
-    /// `host`: 0 for the client, 1 for the server.
+    /// `host`: 0 for the client, 1 for the server, 2 for the point between them.
     pub(crate) fn pcap(&self, host: u32, settings: &CaptureSettings) -> Result<Vec<u8>, String> {
+        let Self::Packets(pcapng) = self else { return Err("QUIC has a log".to_owned()) };
         let snaplen = settings.snaplen.unwrap_or(262_144);
-        let mut out = Vec::with_capacity(self.pcapng.len() / 2);
+        let mut out = Vec::with_capacity(pcapng.len() / 2);
         for word in [0xa1b2_3c4d, 4 << 16 | 2, 0, 0, snaplen as u32, LINKTYPE_RAW] {
             out.extend(word.to_le_bytes());
         }
-        let mut reader = CaptureReader::new(&self.pcapng[..]).map_err(|error| error.to_string())?;
+        let mut reader = CaptureReader::new(&pcapng[..]).map_err(|error| error.to_string())?;
         while let Some(item) = reader.next().map_err(|error| error.to_string())? {
             let CaptureItem::Frame(frame) = item else { continue };
             let is_dropped =

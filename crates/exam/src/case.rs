@@ -2,17 +2,20 @@
 
 use units::Duration;
 
-use crate::capture::{self, CapturePoint, CaptureSettings, RunCapture, TransferTime};
+use crate::capture::{CapturePoint, CaptureSettings, Engine, RunCapture, TransferTime};
 use crate::cures::{self, AppliedCure};
 use crate::draft::{DataDirection, Draft};
-use crate::faults::{Fault, FaultKind, KINDS};
+use crate::faults::{self, Fault, FaultKind, KINDS};
 use crate::random::DrawRandom;
-use crate::world::{Workload, World};
+use crate::world::{Transport, Workload, World};
 
 /// A fault that costs less than this is none.
 const LEAST_COST: Duration = Duration::from_millis(50);
 /// The same as a fraction of the transfer without it, in percent.
 const LEAST_PERCENT: u64 = 3;
+
+/// A buffer that limits no transfer of an exam.
+pub(crate) const LARGE_BUFFER: u64 = 16 << 20;
 
 /// A drawn case.
 #[derive(Debug, Clone)]
@@ -47,6 +50,9 @@ pub struct Truth {
     pub finished: bool,
     /// Faults that cost something, the costliest first; empty for a healthy transfer.
     pub costs: Vec<FaultCost>,
+    /// Codes that are true of a transfer without a fault that matters: its buffers as the systems have them,
+    /// or slow start, cost something.
+    pub allowed: Vec<&'static str>,
     /// Cures, each with the time of the same transfer after it was applied.
     pub cures: Vec<AppliedCure>,
 }
@@ -66,10 +72,15 @@ pub struct RunCase {
 
 impl Case {
     /// Draws case `number` of `seed`. A third is healthy, a tenth has two faults.
-    pub fn draw(seed: u64, number: u64) -> Self {
+    pub fn draw(transport: Transport, seed: u64, number: u64) -> Self {
+        let is_drawn = |kind: &FaultKind| match transport {
+            Transport::Tcp => true,
+            Transport::Quic => kind.quic_codes().is_some(),
+        };
+        let kinds: Vec<FaultKind> = KINDS.into_iter().filter(is_drawn).collect();
         let mut random = DrawRandom::new(seed, number, "case");
         let direction = random.pick(&[DataDirection::Upload, DataDirection::Download]);
-        let kind = random.pick(&KINDS);
+        let kind = random.pick(&kinds);
         let is_healthy = random.once_in(3);
         let healthy = random.pick(&[
             Workload::Bulk,
@@ -81,13 +92,16 @@ impl Case {
         ]);
         // Of the two thirds with a fault, 15 % have a second one: a tenth of all.
         let has_second = random.within(0..=99) < 15;
-        let second = random.pick(&KINDS);
+        let second = random.pick(&kinds);
         let workload = if is_healthy { healthy } else { kind.workload() };
-        let world = World::draw(seed, number, workload, direction);
+        let world = World::draw(transport, (seed, number), workload, direction);
         let mut strengths = DrawRandom::new(seed, number, "strength");
         let mut faults = Vec::new();
         if !is_healthy {
-            faults.push(Fault::draw(kind, &world, &mut strengths));
+            let fault = Fault::draw(kind, &world, &mut strengths);
+            let rests = fault.rests();
+            faults.push(fault);
+            faults.extend(rests);
             if has_second && kind.combines() && second.combines() && second != kind {
                 faults.push(Fault::draw(second, &world, &mut strengths));
             }
@@ -98,6 +112,7 @@ impl Case {
             CapturePoint::Sender,
             CapturePoint::Receiver,
             CapturePoint::Receiver,
+            CapturePoint::Middle,
             CapturePoint::Both,
         ]);
         // Without its SYN nothing shows what happened to it.
@@ -126,25 +141,77 @@ impl Case {
         draft
     }
 
+    /// What limits a transfer without a fault: a buffer, if a larger one makes it faster; slow start, if the
+    /// transfer takes longer than its bytes at the rate of the path and the round trips of its messages.
+    fn allowed(
+        &self,
+        draft: &Draft,
+        with: TransferTime,
+        engine: &Engine,
+    ) -> Result<Vec<&'static str>, String> {
+        let mut allowed = Vec::new();
+        let is_quic = self.world.transport == Transport::Quic;
+        let buffers: [(&[&str], fn(&mut Draft)); 2] = [
+            (if is_quic { &["CC821", "CC822"] } else { &["CC401"] }, |draft| {
+                faults::receive_buffer(draft.is_quic, &mut draft.receiver, LARGE_BUFFER);
+            }),
+            (&["CC503"], |draft| faults::send_buffer(&mut draft.sender, LARGE_BUFFER)),
+        ];
+        // QUIC has no send buffer of the system.
+        for (codes, enlarge) in buffers.into_iter().take(if is_quic { 1 } else { 2 }) {
+            let mut draft = draft.clone();
+            enlarge(&mut draft);
+            let without = engine.time(&draft.text())?;
+            if cost(with, without).is_some_and(|cost| matters(cost, without)) {
+                allowed.extend(codes);
+            }
+        }
+        let World { rate, size, count, workload, .. } = self.world;
+        if matches!(workload, Workload::Bulk | Workload::Requests | Workload::Dialogue) {
+            // Handshake, opening, and a round trip for each message.
+            let round_trips = self.world.round_trip() * (count + 2);
+            let ideal = Duration::from_micros(round_trips + size * count * 8_000 / rate);
+            let ideal = TransferTime { duration: ideal, finished: true };
+            if cost(with, ideal).is_some_and(|cost| matters(cost, ideal)) {
+                allowed.push(if is_quic { "CC834" } else { "CC102" });
+            }
+        }
+        Ok(allowed)
+    }
+
     /// Runs the case with its faults, without each, and with each cure.
     ///
     /// # Errors
     /// A scenario that cannot be run, as text.
-    pub fn run(&self) -> Result<RunCase, String> {
+    pub fn run(&self, engine: &Engine) -> Result<RunCase, String> {
         let draft = self.draft_without(None);
         let text = draft.text();
-        let (with, capture) = capture::captured(&capture::parse(&text)?)?;
+        let (with, capture) = match self.world.transport {
+            Transport::Tcp => {
+                engine.captured(&text, self.settings.point == CapturePoint::Middle)?
+            }
+            Transport::Quic => engine.logged(&text)?,
+        };
         let mut costs = Vec::new();
         for (index, fault) in self.faults.iter().enumerate() {
-            let without = capture::time(&capture::parse(&self.draft_without(Some(index)).text())?)?;
+            let without = engine.time(&self.draft_without(Some(index)).text())?;
             let cost = cost(with, without);
             if cost.is_none_or(|cost| matters(cost, without)) {
                 costs.push(FaultCost { fault: fault.clone(), cost });
             }
         }
         costs.sort_by_key(|one| core::cmp::Reverse(one.cost.unwrap_or(Duration::MAX)));
-        let cures = if with.finished { cures::apply(&draft, &self.world, &costs)? } else { vec![] };
-        let truth = Truth { duration: with.duration, finished: with.finished, costs, cures };
+        let allowed = match costs.is_empty() && with.finished {
+            true => self.allowed(&draft, with, engine)?,
+            false => Vec::new(),
+        };
+        let is_tcp = self.world.transport == Transport::Tcp;
+        let cures = match with.finished && is_tcp {
+            true => cures::apply(&draft, &self.world, &costs, engine)?,
+            false => Vec::new(),
+        };
+        let truth =
+            Truth { duration: with.duration, finished: with.finished, costs, allowed, cures };
         Ok(RunCase { case: self.clone(), truth, text, capture })
     }
 }
@@ -167,7 +234,11 @@ impl Truth {
         let Some(first) = self.costs.first() else { return Vec::new() };
         let worth = |cost: Option<Duration>| cost.unwrap_or(Duration::MAX).as_nanos();
         // Alike: within a third.
-        let alike = |one: &&FaultCost| worth(one.cost) >= worth(first.cost) / 3 * 2;
+        let alike = |one: &&FaultCost| {
+            // The rests cost more than what follows them, and may be meant.
+            let follows_rests = one.fault.kind() == FaultKind::IdleRestart;
+            follows_rests || worth(one.cost) >= worth(first.cost) / 3 * 2
+        };
         self.costs.iter().filter(alike).map(|one| one.fault.kind()).collect()
     }
 }

@@ -5,8 +5,8 @@ use units::Duration;
 
 use whatif::WhatIfRequest;
 
-use crate::capture;
-use crate::case::FaultCost;
+use crate::capture::Engine;
+use crate::case::{FaultCost, LARGE_BUFFER};
 use crate::draft::{Draft, bytes};
 use crate::faults::{self, FaultKind};
 use crate::world::World;
@@ -22,19 +22,17 @@ pub struct AppliedCure {
     pub duration: Duration,
 }
 
-/// A sender's own limits of buffers, above any path of the exam.
-const LARGE: u64 = 16 << 20;
-
 /// Applies the cures of the costliest fault.
 pub(crate) fn apply(
     draft: &Draft,
     world: &World,
     costs: &[FaultCost],
+    engine: &Engine,
 ) -> Result<Vec<AppliedCure>, String> {
     let Some(first) = costs.first() else { return Ok(Vec::new()) };
     let mut cures = Vec::new();
     let mut add = |name, request: WhatIfRequest, draft: &Draft| {
-        let time = capture::time(&capture::parse(&draft.text())?)?;
+        let time = engine.time(&draft.text())?;
         if time.finished {
             cures.push(AppliedCure { name, request, duration: time.duration });
         }
@@ -56,12 +54,12 @@ pub(crate) fn apply(
             }
         }
         FaultKind::SmallReceiveBuffer => {
-            faults::receive_buffer(&mut cured.receiver, LARGE);
+            faults::receive_buffer(false, &mut cured.receiver, LARGE_BUFFER);
             let knob = buffer_knob(&draft.receiver, "rmem", "recvspace");
             add("larger receive buffer", set(format!("receiver.knobs.{knob}")), &cured)?;
         }
         FaultKind::SmallSendBuffer => {
-            faults::send_buffer(&mut cured.sender, LARGE);
+            faults::send_buffer(&mut cured.sender, LARGE_BUFFER);
             let knob = buffer_knob(&draft.sender, "wmem", "sendspace");
             add("larger send buffer", set(format!("sender.knobs.{knob}")), &cured)?;
         }
@@ -80,7 +78,7 @@ pub(crate) fn apply(
 /// The knob of a buffer with a large value, as a user writes it.
 fn buffer_knob(host: &toml::Table, linux: &str, freebsd: &str) -> String {
     match Draft::is_linux(host) {
-        true => format!("net.ipv4.tcp_{linux}=[\"4KiB\",\"{LARGE}B\",\"{LARGE}B\"]"),
-        false => format!("net.inet.tcp.{freebsd}={LARGE}B"),
+        true => format!("net.ipv4.tcp_{linux}=[\"4KiB\",\"{LARGE_BUFFER}B\",\"{LARGE_BUFFER}B\"]"),
+        false => format!("net.inet.tcp.{freebsd}={LARGE_BUFFER}B"),
     }
 }

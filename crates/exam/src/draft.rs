@@ -42,6 +42,7 @@ pub(crate) struct Draft {
     pub(crate) title: String,
     pub(crate) seed: u64,
     pub(crate) direction: DataDirection,
+    pub(crate) is_quic: bool,
     /// Keys of the host that sends the data.
     pub(crate) sender: Table,
     /// Keys of the host that receives the data.
@@ -133,7 +134,7 @@ impl Draft {
         flow.insert("from".into(), CLIENT.into());
         flow.insert("to".into(), SERVER.into());
         flow.insert("exchange".into(), exchange.into());
-        if self.nodelay {
+        if self.nodelay && !self.is_quic {
             flow.insert("nodelay".into(), true.into());
         }
         let others = |kind: &str| {
@@ -153,7 +154,9 @@ impl Draft {
         }
         root.insert("path".into(), [vec![path], others("path")].concat().into());
         root.insert("flow".into(), [vec![flow.into()], others("flow")].concat().into());
-        root.insert("tap".into(), taps.to_vec().into());
+        if !self.is_quic {
+            root.insert("tap".into(), taps.to_vec().into());
+        }
         root.to_string()
     }
 }

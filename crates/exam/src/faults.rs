@@ -210,9 +210,29 @@ impl FaultKind {
             Self::SlowAckPath => &["CC601", "CC602", "CC402"],
             Self::ThinnedAcks => &["CC402", "CC101"],
             Self::Marks => &["CC206"],
-            Self::CompetingTraffic => &["CC602", "CC202"],
-            Self::RateDrop => &["CC603", "CC601", "CC202"],
+            // From the capture of one flow they look alike: what it gets is less than the path carried.
+            Self::CompetingTraffic | Self::RateDrop => &["CC602", "CC603", "CC601", "CC202"],
         }
+    }
+
+    /// The same of the log of a QUIC sender; `None` for faults that are not drawn there.
+    pub const fn quic_codes(self) -> Option<&'static [&'static str]> {
+        Some(match self {
+            Self::RandomLoss | Self::BurstLoss | Self::BurstsInTime | Self::Policer => &["CC811"],
+            Self::ShortQueue => &["CC811", "CC834"],
+            Self::SmallReceiveBuffer | Self::SlowReader => &["CC821", "CC822"],
+            Self::SlowWriter
+            | Self::ServerThinks
+            | Self::ClientThinks
+            | Self::RoundTrips
+            | Self::WaitInRequest
+            | Self::AppWindow => &["CC831"],
+            Self::Reordering => &["CC812"],
+            Self::Outage => &["CC813", "CC814"],
+            Self::CompetingTraffic | Self::RateDrop => &["CC837", "CC835", "CC811"],
+            Self::SlowAckPath | Self::ThinnedAcks => &["CC841", "CC836"],
+            _ => return None,
+        })
     }
 
     /// What the applications do in worlds with this fault.
@@ -230,7 +250,7 @@ impl FaultKind {
             | Self::SynAckLost
             | Self::EcnSyns
             | Self::Backlog
-            | Self::SlowOpening => Workload::Requests,
+            | Self::SlowOpening => Workload::Dialogue,
             _ => Workload::Bulk,
         }
     }
@@ -276,12 +296,13 @@ impl Fault {
                 // Between a tenth and seven tenths of the rate.
                 (chunk * 8_000 / (world.rate * random.within(10..=70) / 100).max(1), chunk)
             }
+            // Below the rests of healthy players and idle connections, which are longer.
             K::ServerThinks | K::ClientThinks | K::WaitInRequest => {
-                (random.magnitude(50_000..=1_000_000), 0)
+                (random.magnitude(40_000..=500_000), 0)
             }
             K::RoundTrips => (random.magnitude(30..=200), random.magnitude(100..=4_000)),
             K::NagleDelayedAcks => (random.within(20..=600), 0),
-            K::IdleRestart => ((2 * round_trip).max(random.magnitude(300_000..=1_500_000)), 0),
+            K::IdleRestart => ((2 * round_trip).max(random.magnitude(300_000..=800_000)), 0),
             K::AppWindow => (part(random).max(2 * MSS), 0),
             K::Reordering => {
                 (round_trip * random.within(10..=60) / 100, random.magnitude(50..=500))
@@ -302,6 +323,12 @@ impl Fault {
             K::RateDrop => (world.rate * random.within(10..=40) / 100, random.within(20..=60)),
         };
         Self { kind, strength: strength.max(1), second }
+    }
+
+    /// The waits of the client that a restart after idle needs.
+    pub(crate) fn rests(&self) -> Option<Self> {
+        let rests = Self { kind: K::ClientThinks, strength: self.strength, second: 0 };
+        (self.kind == K::IdleRestart).then_some(rests)
     }
 
     /// Its kind.
@@ -373,7 +400,7 @@ impl Fault {
                     link.insert("buffer".into(), format!("{strength}p").into());
                 }
             }
-            K::SmallReceiveBuffer => receive_buffer(&mut draft.receiver, strength),
+            K::SmallReceiveBuffer => receive_buffer(draft.is_quic, &mut draft.receiver, strength),
             K::SmallSendBuffer => send_buffer(&mut draft.sender, strength),
             K::SlowReader => {
                 let every = second.max(strength_interval(strength));
@@ -428,9 +455,8 @@ impl Fault {
                 });
                 draft.exchange.steps = steps.collect();
             }
-            K::IdleRestart => {
-                wait(&mut draft.exchange.steps, "client", strength);
-            }
+            // The rests are a fault of their own, drawn with it.
+            K::IdleRestart => {}
             K::AppWindow => {
                 for step in &mut draft.exchange.steps {
                     if let Value::Table(keys) = step
@@ -536,9 +562,7 @@ impl Fault {
     /// applications that are no part of the fault.
     pub(crate) fn apply_healthy(&self, world: &World, draft: &mut Draft) {
         match self.kind {
-            // The rest is there, too: what is lost is the window.
             K::IdleRestart => {
-                wait(&mut draft.exchange.steps, "client", self.strength);
                 for host in [&mut draft.sender, &mut draft.receiver] {
                     if Draft::is_linux(host) {
                         Draft::set_knob(host, "net.ipv4.tcp_slow_start_after_idle", 0.into());
@@ -615,9 +639,13 @@ fn wait(steps: &mut [Value], side: &str, after: u64) {
     }
 }
 
-/// Limits the receive buffer as an administrator does.
-pub(crate) fn receive_buffer(host: &mut Table, size: u64) {
-    if Draft::is_linux(host) {
+/// Limits the receive buffer as an administrator does, of QUIC its flow control.
+pub(crate) fn receive_buffer(is_quic: bool, host: &mut Table, size: u64) {
+    if is_quic {
+        for limit in ["initial_max_data", "initial_max_stream_data"] {
+            Draft::set_knob(host, limit, bytes(size));
+        }
+    } else if Draft::is_linux(host) {
         let sizes = [4_096, size, size].map(|n| bytes(n.max(4_096)));
         Draft::set_knob(host, "net.ipv4.tcp_rmem", sizes.to_vec().into());
     } else {
@@ -694,6 +722,7 @@ fn backlog(draft: &mut Draft, strength: u64, second: u64) {
 
 /// Other hosts send through the same bottleneck.
 fn compete(draft: &mut Draft, senders: u64, size: u64) {
+    let is_quic = draft.is_quic;
     let Some(position) = draft.data_path.iter().position(|element| element.get("link").is_some())
     else {
         return;
@@ -701,7 +730,8 @@ fn compete(draft: &mut Draft, senders: u64, size: u64) {
     let link =
         core::mem::replace(&mut draft.data_path[position], table([("shared", "line".into())]));
     draft.shared.insert("line".into(), link);
-    let profile = || table([("profile", "linux-6.18".into())]);
+    let name = if is_quic { "quic-rfc9002" } else { "linux-6.18" };
+    let profile = || table([("profile", name.into())]);
     let mut source = profile();
     if let Value::Table(keys) = &mut source {
         keys.insert("count".into(), Value::Integer(senders as i64));

@@ -1,15 +1,17 @@
 //! What the program says of a case, and whether it is right.
 
+use diagnose::AnalysisSettings;
 use diagnose::rules::{Finding, Severity};
-use diagnose::{AnalysisSettings, Diagnosis};
 use ingest::diagnosis::DiagnosisReport;
 use ingest::inputs::{self, InputFile, ReadMode};
 use units::Duration;
 use whatif::WhatIf;
 
-use crate::capture::CapturePoint;
-use crate::case::{RunCase, Truth};
+use crate::capture::{CapturePoint, RunCapture};
+use crate::case::RunCase;
 use crate::draft::DataDirection;
+use crate::faults::FaultKind;
+use crate::world::Transport;
 
 /// The answer about a case.
 #[derive(Debug, Clone)]
@@ -76,17 +78,42 @@ impl Verdict {
     }
 }
 
+/// Packets that are kept of a connection: more than any draw has.
+const MOST_PACKETS: usize = 1_000_000;
+
 /// Asks the program about a case.
 ///
 /// # Errors
-/// A capture that cannot be read, as text.
+/// A capture or log that cannot be read, as text.
 pub fn judge(case: &RunCase) -> Result<Answer, String> {
+    match &case.capture {
+        RunCapture::Packets(_) => judge_captures(case),
+        RunCapture::Qlog(log) => judge_log(case, log),
+    }
+}
+
+/// Asks about the log of a QUIC sender.
+fn judge_log(case: &RunCase, log: &[u8]) -> Result<Answer, String> {
+    let source = InputFile { name: "sender.sqlog".to_owned(), bytes: Box::new(log) };
+    let report = DiagnosisReport::read(vec![source], false).map_err(|error| error.to_string())?;
+    let file = report.files.first().ok_or("no file")?;
+    let diagnosis = &file.quic.first().ok_or("the log has no connection")?.diagnosis;
+    let duration = case.truth.duration;
+    let broken_laws =
+        diagnosis.findings.iter().flat_map(|found| broken_laws(found, duration, None));
+    let broken_laws = broken_laws.collect();
+    Ok(answer(case, diagnosis.primary, &diagnosis.findings, broken_laws, Vec::new()))
+}
+
+/// Asks about captures.
+fn judge_captures(case: &RunCase) -> Result<Answer, String> {
     let settings = &case.case.settings;
     // The client has number 0, the server 1.
     let sender = u32::from(case.case.world.direction == DataDirection::Download);
     let hosts = match settings.point {
         CapturePoint::Sender => vec![sender],
         CapturePoint::Receiver => vec![1 - sender],
+        CapturePoint::Middle => vec![2],
         CapturePoint::Both => vec![sender, 1 - sender],
     };
     let files = hosts.iter().map(|&host| case.capture.pcap(host, settings));
@@ -95,7 +122,7 @@ pub fn judge(case: &RunCase) -> Result<Answer, String> {
         name: format!("{number}.pcap"),
         bytes: Box::new(&file[..]),
     });
-    let settings = AnalysisSettings { turns: whatif::MAX_EVENTS, packets: 0 };
+    let settings = AnalysisSettings { turns: whatif::MAX_EVENTS, packets: MOST_PACKETS };
     let reading = inputs::read_with(sources.collect(), settings, ReadMode::default())
         .map_err(|error| error.to_string())?;
     let streams = reading.streams.clone();
@@ -109,9 +136,13 @@ pub fn judge(case: &RunCase) -> Result<Answer, String> {
     });
     let connection = connection.ok_or("the capture has no connection of the transfer")?;
     let diagnosis = file.diagnosis(connection);
-    let rate = case.case.world.rate;
+    // What the transfer took beyond its bytes at the rate that the program itself states.
+    let ideal = diagnosis.course.path.rate.map(|rate| connection.bytes as f64 / rate.max(1.0));
     let duration = connection.duration;
-    let broken_laws = broken_laws(&diagnosis, duration, connection.bytes, rate);
+    let spare =
+        ideal.map(|ideal| duration.saturating_sub(Duration::from_nanos((ideal * 1e9) as u64)));
+    let laws = diagnosis.findings.iter().flat_map(|found| broken_laws(found, duration, spare));
+    let laws = laws.collect();
     let stream = connection.stream.stream();
     let captured = streams.iter().find(|one| one.file == 0 && one.stream() == stream);
     let cures = case.truth.cures.iter().map(|cure| {
@@ -126,36 +157,52 @@ pub fn judge(case: &RunCase) -> Result<Answer, String> {
         PredictedCure { name: cure.name, truth: cure.duration, prediction, licensed }
     });
     let cures = cures.collect();
+    Ok(answer(case, diagnosis.primary, &diagnosis.findings, laws, cures))
+}
+
+/// The judged answer of these findings.
+fn answer(
+    case: &RunCase,
+    primary: Option<&'static str>,
+    findings: &[Finding],
+    broken_laws: Vec<String>,
+    cures: Vec<PredictedCure>,
+) -> Answer {
     let of = |is_note: bool| {
-        let findings = diagnosis.findings.iter();
-        let findings = findings.filter(|found| (found.severity == Severity::Note) == is_note);
-        findings.map(|found| found.code).collect::<Vec<_>>()
+        let of = findings.iter().filter(|found| (found.severity == Severity::Note) == is_note);
+        of.map(|found| found.code).collect::<Vec<_>>()
     };
     let (above_note, notes) = (of(false), of(true));
-    let verdict = verdict(&case.truth, diagnosis.primary, &above_note, &notes);
-    Ok(Answer {
-        primary: diagnosis.primary,
-        has_error: diagnosis.findings.iter().any(|found| found.severity == Severity::Error),
+    let limit = findings.iter().find(|found| Some(found.code) == primary);
+    Answer {
+        primary,
+        has_error: findings.iter().any(|found| found.severity == Severity::Error),
+        verdict: verdict(case, primary, &above_note, &notes),
         above_note,
         notes,
-        cost: diagnosis.primary_cost(),
-        verdict,
+        cost: limit.map_or(Duration::ZERO, |found| found.cost),
         broken_laws,
         cures,
-    })
+    }
 }
 
 fn verdict(
-    truth: &Truth,
+    case: &RunCase,
     primary: Option<&'static str>,
     above_note: &[&'static str],
     notes: &[&'static str],
 ) -> Verdict {
+    let truth = &case.truth;
     let causes = truth.causes();
     if causes.is_empty() {
-        return if above_note.is_empty() { Verdict::Right } else { Verdict::FalseAlarm };
+        let is_true = above_note.iter().all(|code| truth.allowed.contains(code));
+        return if is_true { Verdict::Right } else { Verdict::FalseAlarm };
     }
-    let names = |code: &&'static str| causes.iter().any(|cause| cause.codes().contains(code));
+    let codes = |cause: &FaultKind| match case.case.world.transport {
+        Transport::Tcp => cause.codes(),
+        Transport::Quic => cause.quic_codes().unwrap_or_default(),
+    };
+    let names = |code: &&'static str| causes.iter().any(|cause| codes(cause).contains(code));
     let is_primary = primary.as_ref().is_some_and(names);
     match () {
         () if is_primary => Verdict::Right,
@@ -166,31 +213,22 @@ fn verdict(
     }
 }
 
-/// Laws of cost: 0 ≤ cost ≤ the interval of the finding ≤ the connection; no finding costs more than what
-/// the transfer took beyond its bytes at the rate of the path.
-fn broken_laws(diagnosis: &Diagnosis, duration: Duration, bytes: u64, kbits: u64) -> Vec<String> {
+/// Laws of cost: 0 ≤ cost ≤ the interval of the finding ≤ the connection; and no finding costs more than
+/// what could be saved, if that is known.
+fn broken_laws(found: &Finding, duration: Duration, spare: Option<Duration>) -> Vec<String> {
     // Reports round to the microsecond.
     let rounding = Duration::from_micros(1);
-    let ideal = Duration::from_nanos(bytes.saturating_mul(8_000_000) / kbits.max(1));
-    let spare = duration.saturating_sub(ideal);
-    let law = |found: &Finding| {
-        let interval = found.interval.1.since(found.interval.0);
-        let mut broken = Vec::new();
-        if found.cost > interval + rounding {
-            broken.push(format!("{}: cost {} > interval {interval}", found.code, found.cost));
-        }
-        if interval > duration + rounding {
-            broken.push(format!("{}: interval {interval} > connection {duration}", found.code));
-        }
-        // A dozen round trips of the opening and the end are no transfer at the rate: the law is the
-        // issue's, on time above what the bytes need.
-        if found.cost > spare + rounding {
-            broken.push(format!(
-                "{}: cost {} > duration - bytes / rate {spare}",
-                found.code, found.cost
-            ));
-        }
-        broken
-    };
-    diagnosis.findings.iter().flat_map(law).collect()
+    let Finding { code, cost, .. } = found;
+    let interval = found.interval.1.since(found.interval.0);
+    let mut broken = Vec::new();
+    if *cost > interval + rounding {
+        broken.push(format!("{code}: cost {cost} > interval {interval}"));
+    }
+    if interval > duration + rounding {
+        broken.push(format!("{code}: interval {interval} > connection {duration}"));
+    }
+    if let Some(spare) = spare.filter(|&spare| *cost > spare + rounding) {
+        broken.push(format!("{code}: cost {cost} > duration - bytes / rate {spare}"));
+    }
+    broken
 }

@@ -23,11 +23,15 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
+use capture::{CapturePoint, RunCapture};
+
+pub use capture::Engine;
 pub use case::{Case, RunCase, Truth};
 pub use draft::DataDirection;
 pub use faults::{Fault, FaultKind};
 pub use judge::{Answer, Verdict, judge};
 pub use table::DrawResult;
+pub use world::Transport;
 
 /// The results of an exam, in the order of the draws.
 #[derive(Debug, Clone, Default)]
@@ -42,14 +46,33 @@ pub struct Exam {
 ///
 /// # Errors
 /// A scenario that cannot be run, or a capture that cannot be read, as text.
-pub fn examine(seed: u64, number: u64) -> Result<(RunCase, Answer), String> {
-    let case = Case::draw(seed, number).run()?;
+pub fn examine(
+    transport: Transport,
+    seed: u64,
+    number: u64,
+    engine: &Engine,
+) -> Result<(RunCase, Answer), String> {
+    let case = Case::draw(transport, seed, number).run(engine)?;
     let answer = judge(&case)?;
     Ok((case, answer))
 }
 
-/// Runs `numbers` of `seed` on `jobs` threads; `done` is called after each draw with the number done.
-pub fn exam(seed: u64, numbers: &[u64], jobs: usize, done: impl Fn(usize) + Sync) -> Exam {
+/// What is examined.
+#[derive(Debug, Clone)]
+pub struct ExamPlan {
+    /// Transport of all draws.
+    pub transport: Transport,
+    /// Seed of all draws.
+    pub seed: u64,
+    /// Their numbers.
+    pub numbers: Vec<u64>,
+    /// What runs the hosts.
+    pub engine: Engine,
+}
+
+/// Runs the draws of a plan on `jobs` threads; `done` is called after each with the number done.
+pub fn exam(plan: &ExamPlan, jobs: usize, done: impl Fn(usize) + Sync) -> Exam {
+    let ExamPlan { transport, seed, ref numbers, ref engine } = *plan;
     let results: Vec<_> = numbers.iter().map(|_| Mutex::new(None)).collect();
     let (next, finished) = (AtomicUsize::new(0), AtomicUsize::new(0));
     thread::scope(|scope| {
@@ -61,7 +84,7 @@ pub fn exam(seed: u64, numbers: &[u64], jobs: usize, done: impl Fn(usize) + Sync
                     else {
                         return;
                     };
-                    let result = examine(seed, number);
+                    let result = examine(transport, seed, number, engine);
                     let result = result.map(|(case, answer)| DrawResult::of(&case, &answer));
                     if let Ok(mut slot) = slot.lock() {
                         *slot = Some(result);
@@ -83,16 +106,25 @@ pub fn exam(seed: u64, numbers: &[u64], jobs: usize, done: impl Fn(usize) + Sync
 }
 
 impl RunCase {
-    /// The files of the case: name and bytes. The scenario, and the captures at the points of the draw.
+    /// The files of the case: name and bytes. The scenario, and its captures or its log.
     ///
     /// # Errors
     /// A capture that cannot be written, as text.
     pub fn files(&self) -> Result<Vec<(String, Vec<u8>)>, String> {
         let number = self.case.number;
         let mut files = vec![(format!("{number}.toml"), self.text.clone().into_bytes())];
-        for (host, name) in [(0, "client"), (1, "server")] {
-            let capture = self.capture.pcap(host, &self.case.settings)?;
-            files.push((format!("{number}-{name}.pcap"), capture));
+        match &self.capture {
+            RunCapture::Qlog(log) => files.push((format!("{number}-sender.sqlog"), log.clone())),
+            RunCapture::Packets(_) => {
+                let settings = &self.case.settings;
+                let names = ["client", "server", "middle"];
+                let has_middle = settings.point == CapturePoint::Middle;
+                for (host, name) in names.into_iter().enumerate().take(2 + usize::from(has_middle))
+                {
+                    let capture = self.capture.pcap(host as u32, settings)?;
+                    files.push((format!("{number}-{name}.pcap"), capture));
+                }
+            }
         }
         Ok(files)
     }

@@ -82,7 +82,7 @@ impl DrawResult {
             above_note: answer.above_note.clone(),
             stated_cost_s: seconds(answer.cost),
             verdict: answer.verdict.name(),
-            false_error: is_healthy && answer.has_error,
+            false_error: is_healthy && answer.has_error && answer.verdict == Verdict::FalseAlarm,
             broken_laws: answer.broken_laws.clone(),
             cures: answer
                 .cures
@@ -160,6 +160,7 @@ pub fn text(seed: u64, results: &[DrawResult], failures: &[(u64, String)]) -> St
         healthy.len(),
         healthy.len() - quiet,
     );
+    by_workload(&mut out, &healthy);
     confusions(&mut out, results);
     by_dimension(&mut out, &faulty);
     cures(&mut out, results);
@@ -186,6 +187,21 @@ fn of(part: usize, whole: usize) -> String {
 fn costs(results: &[&DrawResult]) -> String {
     let errors: Vec<f64> = results.iter().filter_map(|one| one.cost_error()).collect();
     of(errors.iter().filter(|&&error| error <= 0.1).count(), errors.len())
+}
+
+/// False alarms of healthy transfers by what their applications do.
+fn by_workload(out: &mut String, healthy: &[&DrawResult]) {
+    let mut workloads: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
+    for one in healthy {
+        let (right, all) = workloads.entry(one.workload).or_default();
+        *right += usize::from(one.is(Verdict::Right));
+        *all += 1;
+    }
+    let rows = workloads.into_iter().map(|(name, (right, all))| format!("{name} {right} of {all}"));
+    let rows: Vec<String> = rows.collect();
+    if !rows.is_empty() {
+        let _ = writeln!(out, "  without a false alarm, by workload: {}", rows.join(", "));
+    }
 }
 
 fn confusions(out: &mut String, results: &[DrawResult]) {

@@ -15,9 +15,11 @@ const LARGEST: u64 = 6_000_000;
 pub enum Workload {
     /// One transfer as fast as the path allows.
     Bulk,
-    /// Requests, each a transfer of the data after a short message.
+    /// A few requests, each a transfer of the data after a short message.
     Requests,
-    /// Data at a rate below that of the path, as of speech or telemetry.
+    /// Many short requests: of the worlds with faults of applications and openings.
+    Dialogue,
+    /// Small messages at fixed intervals, as of speech or telemetry.
     Stream,
     /// Chunks with pauses, as of a video.
     Video,
@@ -33,6 +35,7 @@ impl Workload {
         match self {
             Self::Bulk => "bulk",
             Self::Requests => "requests",
+            Self::Dialogue => "dialogue",
             Self::Stream => "stream",
             Self::Video => "video",
             Self::Short => "short",
@@ -41,9 +44,20 @@ impl Workload {
     }
 }
 
+/// The transport of a world.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Transport {
+    /// TCP, judged by captures.
+    Tcp,
+    /// QUIC, judged by the log of its sender.
+    Quic,
+}
+
 /// The drawn values of a world.
 #[derive(Debug, Clone)]
 pub struct World {
+    /// The transport.
+    pub transport: Transport,
     /// Where the data flows.
     pub direction: DataDirection,
     /// What the applications do.
@@ -87,11 +101,24 @@ const SENDERS: [(&str, &str); 12] = [
 const RECEIVERS: [&str; 5] =
     ["linux-6.18", "linux-6.18", "linux-6.12", "freebsd-14.3", "freebsd-13.2"];
 
+/// Senders of QUIC with their congestion control.
+const QUIC_SENDERS: [(&str, &str); 8] = [
+    ("quic-go-0.61", "cubic"),
+    ("quiche-0.29", "cubic"),
+    ("quinn-0.11", "cubic"),
+    ("quinn-0.11", "newreno"),
+    ("msquic-2.6", "cubic"),
+    ("neqo-0.30", "cubic"),
+    ("s2n-quic-1.88", "cubic"),
+    ("quic-rfc9002", "newreno"),
+];
+const QUIC_RECEIVERS: [&str; 4] = ["quic-go-0.61", "quinn-0.11", "msquic-2.6", "quic-rfc9002"];
+
 impl World {
     /// Draws the world of a draw with this workload.
     pub(crate) fn draw(
-        seed: u64,
-        number: u64,
+        transport: Transport,
+        (seed, number): (u64, u64),
         workload: Workload,
         direction: DataDirection,
     ) -> Self {
@@ -106,19 +133,28 @@ impl World {
         let (size, count) = match workload {
             Workload::Bulk => (bulk, 1),
             Workload::Requests => {
-                let count = random.magnitude(4..=40);
-                ((bulk / count).clamp(2_000, 400_000), count)
+                let count = random.within(2..=6);
+                ((bulk / count).max(100_000), count)
             }
-            Workload::Stream => (random.magnitude(500..=20_000), random.magnitude(20..=100)),
+            Workload::Dialogue => {
+                let count = random.magnitude(8..=40);
+                ((bulk / count).clamp(2_000, 200_000), count)
+            }
+            Workload::Stream => (random.magnitude(100..=1_200), random.magnitude(20..=100)),
             Workload::Video => ((bulk / 4).clamp(50_000, 1_000_000), random.within(3..=6)),
             Workload::Short => (random.magnitude(100..=14_000), 1),
             Workload::Idle => (random.magnitude(50..=2_000), random.within(2..=5)),
         };
+        let (sender, receiver) = match transport {
+            Transport::Tcp => (random.pick(&SENDERS), random.pick(&RECEIVERS)),
+            Transport::Quic => (random.pick(&QUIC_SENDERS), random.pick(&QUIC_RECEIVERS)),
+        };
         Self {
+            transport,
             direction,
             workload,
-            sender: random.pick(&SENDERS),
-            receiver: random.pick(&RECEIVERS),
+            sender,
+            receiver,
             rate,
             delay,
             buffer,
@@ -159,7 +195,7 @@ impl World {
             keys.insert("profile".into(), profile.into());
             keys.extend(cc.map(|cc| ("cc".to_owned(), Value::from(cc))));
             keys.insert("delay".into(), "50us".into());
-            if self.offload {
+            if self.offload && self.transport == Transport::Tcp {
                 let merges = if profile.starts_with("linux") { "gro" } else { "lro" };
                 keys.insert("tso".into(), true.into());
                 keys.insert(merges.into(), true.into());
@@ -167,15 +203,18 @@ impl World {
             keys
         };
         let link = table([("rate", kbits(self.rate)), ("buffer", bytes(self.buffer))]);
-        let delay = || table([("delay", micros(self.delay))]);
+        // In two parts, for a capture between the hosts.
+        let near = self.delay / 3;
+        let [near, far] = [near, self.delay - near].map(|delay| table([("delay", micros(delay))]));
         let mut draft = Draft {
             title: format!("a {} of {} kB", self.direction.name(), self.size * self.count / 1_000),
             seed: self.seed,
             direction: self.direction,
+            is_quic: self.transport == Transport::Quic,
             sender: host(self.sender.0, Some(self.sender.1)),
             receiver: host(self.receiver, None),
-            data_path: vec![table([("link", link)]), delay()],
-            ack_path: vec![delay()],
+            data_path: vec![table([("link", link)]), near.clone(), far.clone()],
+            ack_path: vec![far, near],
             exchange: ExchangeDraft { count: 1, ..ExchangeDraft::default() },
             nodelay: true,
             shared: Table::new(),
@@ -202,12 +241,14 @@ impl World {
         };
         exchange.count = self.count;
         exchange.steps = match self.workload {
-            Workload::Bulk | Workload::Short | Workload::Requests => transfer(0),
-            // Half of the time that the path needs at least for a chunk is idle, or more.
+            Workload::Bulk | Workload::Short | Workload::Requests | Workload::Dialogue => {
+                transfer(0)
+            }
+            // Far below the rate of the path.
             Workload::Stream => {
                 vec![self.step(true, self.size, (self.size * 16_000 / self.rate).max(20_000))]
             }
-            Workload::Video => transfer((self.size * 8_000 / self.rate).max(500_000)),
+            Workload::Video => transfer((self.size * 8_000 / self.rate).max(1_000_000)),
             Workload::Idle => transfer(3_000_000),
         };
         if self.workload == Workload::Stream && self.direction == DataDirection::Download {
