@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::{fs, thread};
 
 use clap::Parser;
-use exam::{Case, DrawResult, Engine, ExamPlan, Transport};
+use exam::{Case, DrawResult, Engine, Exam, ExamPlan, Transport};
 use indicatif::{ProgressBar, ProgressStyle};
 
 /// Draws transfers with faults, runs them with and without, and judges what `diagnose` and `whatif` say.
@@ -44,6 +44,9 @@ struct ExamOptions {
     /// Write scenario and captures of each draw into this directory.
     #[arg(long, value_name = "DIR")]
     keep: Option<PathBuf>,
+    /// Examine both transports, and write the page of the ledger: docs/verdicts.md.
+    #[arg(long, conflicts_with_all = ["draw", "from", "keep", "kernel", "json", "strict"])]
+    ledger: bool,
     /// Print all results as JSON, for programs.
     #[arg(long)]
     json: bool,
@@ -66,6 +69,11 @@ pub(crate) fn run(arguments: &[OsString]) -> ExitCode {
         Some(number) => vec![number],
         None => (options.from..options.from.saturating_add(options.count)).collect(),
     };
+    let processors = || thread::available_parallelism().map_or(1, Into::into);
+    let jobs = options.jobs.unwrap_or_else(processors);
+    if options.ledger {
+        return write_ledger(options.seed, &numbers, jobs);
+    }
     let engine = match options.kernel.as_deref().map_or(Ok(Engine::Models), kernel) {
         Ok(engine) => engine,
         Err(error) => {
@@ -81,21 +89,45 @@ pub(crate) fn run(arguments: &[OsString]) -> ExitCode {
         eprintln!("{error}");
         return ExitCode::from(2);
     }
-    let jobs =
-        options.jobs.unwrap_or_else(|| thread::available_parallelism().map_or(1, Into::into));
-    let style = ProgressStyle::with_template("{bar:40} {pos}/{len} draws, {eta} left");
-    let bar = ProgressBar::new(plan.numbers.len() as u64)
-        .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-    let exam = exam::exam(&plan, jobs, |done| bar.set_position(done as u64));
-    bar.finish_and_clear();
+    let exam = with_progress(&plan, jobs);
     if options.json {
         println!("{}", serde_json::to_string_pretty(&exam.results).unwrap_or_default());
     } else {
-        print!("{}", exam::table::text(options.seed, &exam.results, &exam.failures));
+        print!("{}", exam::table::text(&plan, &exam));
     }
     let is_bad = |one: &DrawResult| one.false_error || !one.broken_laws.is_empty();
     let fails = options.strict && (exam.results.iter().any(is_bad) || !exam.failures.is_empty());
     ExitCode::from(u8::from(fails))
+}
+
+fn with_progress(plan: &ExamPlan, jobs: usize) -> Exam {
+    let style = ProgressStyle::with_template("{bar:40} {pos}/{len} draws, {eta} left");
+    let bar = ProgressBar::new(plan.numbers.len() as u64)
+        .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    let exam = exam::exam(plan, jobs, |done| bar.set_position(done as u64));
+    bar.finish_and_clear();
+    exam
+}
+
+/// Examines both transports and writes the page of the ledger.
+fn write_ledger(seed: u64, numbers: &[u64], jobs: usize) -> ExitCode {
+    let exams: Vec<_> = [Transport::Tcp, Transport::Quic]
+        .into_iter()
+        .map(|transport| {
+            let engine = Engine::Models;
+            let plan = ExamPlan { transport, seed, numbers: numbers.to_vec(), engine };
+            let exam = with_progress(&plan, jobs);
+            (plan, exam)
+        })
+        .collect();
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/verdicts.md");
+    match fs::write(&page, exam::table::ledger(&exams)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("docs/verdicts.md: {error}");
+            ExitCode::from(2)
+        }
+    }
 }
 
 /// The kernel of that name, which is a profile's too.

@@ -107,14 +107,18 @@ impl Case {
             }
         }
         let mut points = DrawRandom::new(seed, number, "capture");
-        let point = points.pick(&[
-            CapturePoint::Sender,
-            CapturePoint::Sender,
-            CapturePoint::Receiver,
-            CapturePoint::Receiver,
-            CapturePoint::Middle,
-            CapturePoint::Both,
-        ]);
+        let point = points.pick(match transport {
+            // The log of the sender.
+            Transport::Quic => &[CapturePoint::Sender][..],
+            Transport::Tcp => &[
+                CapturePoint::Sender,
+                CapturePoint::Sender,
+                CapturePoint::Receiver,
+                CapturePoint::Receiver,
+                CapturePoint::Middle,
+                CapturePoint::Both,
+            ],
+        });
         // Without its SYN nothing shows what happened to it.
         let is_opening = |fault: &Fault| {
             let kind = fault.kind();

@@ -8,6 +8,8 @@ use units::Duration;
 
 use crate::case::RunCase;
 use crate::judge::{Answer, Verdict};
+use crate::world::Transport;
+use crate::{Exam, ExamPlan};
 
 /// A draw with its answer, as plain data.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -114,11 +116,53 @@ impl DrawResult {
     }
 }
 
+/// What the draws of a transport are drawn from, in words.
+pub fn distribution(transport: Transport) -> &'static str {
+    match transport {
+        Transport::Tcp => TCP_DISTRIBUTION,
+        Transport::Quic => QUIC_DISTRIBUTION,
+    }
+}
+
+const TCP_DISTRIBUTION: &str = "\
+Each transfer is an upload or a download between modelled hosts: Linux 6.18, 6.12 and 6.1 with cubic, reno and BBR
+version 1, FreeBSD 14.3, 13.2, main and its RACK stack. Rate 2 to 200 Mbit/s, round trip 2 to 160 ms, queue of one to
+two bandwidth-delay products and at least 30 kB, data for 0.5 to 4 s at that rate and at most 6 MB; half of the hosts
+with TSO and GRO or LRO, a quarter of the connections with an opening like that of TLS. It is captured at the sender
+(two of six), the receiver (two), between them, or at both ends; a quarter with 96 bytes of each packet, a sixth without
+the SYNs where these are not the point. A third is healthy: bulk, requests, small messages at fixed intervals, chunks
+with pauses as of a video, a few segments, idle connections. A fault is one of 34 kinds with a strength drawn by
+doublings; some have a second. A fault counts if the same transfer without it takes at least 3 % and 50 ms less.";
+
+const QUIC_DISTRIBUTION: &str = "\
+Each transfer is an upload or a download between modelled hosts with the profiles of quic-go, quiche, quinn, msquic,
+neqo, s2n-quic and of RFC 9002, on the same paths and with the same applications as those of TCP, and judged by the
+qlog of its sender. Faults are the 20 kinds of TCP's that a log of QUIC shows. A fault counts if the same transfer
+without it takes at least 3 % and 50 ms less.";
+
+/// The page of the ledger about exams of both transports.
+pub fn ledger(exams: &[(ExamPlan, Exam)]) -> String {
+    let mut out = String::from("# Verdicts and cures on drawn transfers\n");
+    for (plan, exam) in exams {
+        let (name, flag) = match plan.transport {
+            Transport::Tcp => ("Captures of TCP", "--tcp"),
+            Transport::Quic => ("Logs of QUIC", "--quic"),
+        };
+        let (seed, count) = (plan.seed, plan.numbers.len());
+        let _ = writeln!(out, "\n## {name}\n\n{}\n", distribution(plan.transport));
+        let _ = writeln!(out, "```text\n$ cargo xtask exam {flag} --seed {seed} --count {count}");
+        let _ = writeln!(out, "{}```", text(plan, exam));
+    }
+    out
+}
+
 /// Most confusions and cases that are listed.
 const LISTED: usize = 10;
 
 /// The result of an exam as text.
-pub fn text(seed: u64, results: &[DrawResult], failures: &[(u64, String)]) -> String {
+pub fn text(plan: &ExamPlan, exam: &Exam) -> String {
+    let Exam { results, failures } = exam;
+    let seed = plan.seed;
     let mut out = String::new();
     let faulty: Vec<&DrawResult> = results.iter().filter(|one| !one.causes.is_empty()).collect();
     let healthy: Vec<&DrawResult> = results.iter().filter(|one| one.causes.is_empty()).collect();
@@ -165,7 +209,7 @@ pub fn text(seed: u64, results: &[DrawResult], failures: &[(u64, String)]) -> St
     by_dimension(&mut out, &faulty);
     cures(&mut out, results);
     laws(&mut out, results);
-    worst(&mut out, seed, results);
+    worst(&mut out, plan, results);
     if !failures.is_empty() {
         let _ = writeln!(out, "\n{} draws could not be run:", failures.len());
         for (number, error) in failures.iter().take(LISTED) {
@@ -275,7 +319,7 @@ fn laws(out: &mut String, results: &[DrawResult]) {
 }
 
 /// Wrong verdicts by what they cost, then the errors of cost.
-fn worst(out: &mut String, seed: u64, results: &[DrawResult]) {
+fn worst(out: &mut String, plan: &ExamPlan, results: &[DrawResult]) {
     let mut bad: Vec<_> = results.iter().filter(|one| !one.is(Verdict::Right)).collect();
     let weight = |one: &DrawResult| match (one.causes.is_empty(), one.cost_s) {
         // A false alarm costs what it claims.
@@ -287,10 +331,9 @@ fn worst(out: &mut String, seed: u64, results: &[DrawResult]) {
     if bad.is_empty() {
         return;
     }
-    let _ = writeln!(
-        out,
-        "\nworst cases: `cargo xtask exam --seed {seed} --draw N --keep DIR` writes one"
-    );
+    let (seed, flag) = (plan.seed, if plan.transport == Transport::Quic { " --quic" } else { "" });
+    let command = format!("cargo xtask exam{flag} --seed {seed} --draw N --keep DIR");
+    let _ = writeln!(out, "\nworst cases; `{command}` writes one:");
     for one in bad.iter().take(LISTED) {
         let cost = one.cost_s.map_or("failed".to_owned(), |cost| format!("{cost:.2} s"));
         let answer = one.above_note.join(" ");

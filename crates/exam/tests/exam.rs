@@ -1,0 +1,96 @@
+//! Draws, the truth about them, and the results of an exam.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ackclock_exam as exam;
+use exam::{Case, Engine, ExamPlan, FaultKind, Transport, table};
+use scenario::{Overrides, load};
+
+fn plan(transport: Transport, seed: u64, numbers: core::ops::Range<u64>) -> ExamPlan {
+    ExamPlan { transport, seed, numbers: numbers.collect(), engine: Engine::Models }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_results_on_any_number_of_threads() {
+    for transport in [Transport::Tcp, Transport::Quic] {
+        let plan = plan(transport, 11, 0..12);
+        let (one, two) = (exam::exam(&plan, 1, |_| {}), exam::exam(&plan, 2, |_| {}));
+        assert_eq!(one.results, two.results);
+        assert_eq!(table::text(&plan, &one), table::text(&plan, &two));
+        assert_eq!(one.failures, []);
+    }
+}
+
+/// Every fault is drawn in both directions and at every capture point; a third of the draws is healthy, and
+/// about a tenth has two faults.
+#[test]
+fn draws_cover_faults_directions_and_points() {
+    let mut seen: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    let (mut healthy, mut double) = (0, 0);
+    const DRAWS: u64 = 8_000;
+    for number in 0..DRAWS {
+        let case = Case::draw(Transport::Tcp, 1, number);
+        healthy += u32::from(case.faults.is_empty());
+        double += u32::from(case.faults.len() > 1);
+        for fault in &case.faults {
+            let at = seen.entry(fault.kind().name()).or_default();
+            at.extend([case.world.direction.name(), case.settings.point.name()]);
+        }
+    }
+    assert_eq!(seen.len(), 34, "{seen:?}");
+    for (fault, at) in seen {
+        assert_eq!(at.len(), 6, "{fault}: {at:?}");
+    }
+    assert!((2_500..2_850).contains(&healthy), "{healthy}");
+    assert!((200..900).contains(&double), "{double}");
+}
+
+/// The scenario of every draw is valid, whatever its fault.
+#[test]
+fn every_drawn_scenario_can_be_run() {
+    for transport in [Transport::Tcp, Transport::Quic] {
+        let mut left: BTreeSet<FaultKind> = BTreeSet::new();
+        for number in 0..400 {
+            let case = Case::draw(transport, 2, number);
+            let is_new = |kind: &FaultKind| !left.contains(kind);
+            let kinds: Vec<FaultKind> = case.faults.iter().map(exam::Fault::kind).collect();
+            if !kinds.iter().any(is_new) {
+                continue;
+            }
+            left.extend(kinds);
+            let run = case.run(&Engine::Models).unwrap_or_else(|error| panic!("{number}: {error}"));
+            let loaded = load(&run.text, "draw.toml", &Overrides::default());
+            assert!(loaded.is_ok(), "{number}: {loaded:?}");
+        }
+        assert!(left.len() >= 15, "{left:?}");
+    }
+}
+
+/// A fault costs what the same transfer takes without it, and a cure that removes the fault gives that time.
+#[test]
+fn a_removed_fault_is_a_cure_that_gains_its_cost() {
+    let mut compared = 0;
+    for number in 0..300 {
+        let case = Case::draw(Transport::Tcp, 3, number);
+        let [fault] = &case.faults[..] else { continue };
+        if fault.kind() != FaultKind::RandomLoss {
+            continue;
+        }
+        let run = case.run(&Engine::Models).unwrap();
+        let (Some(cost), Some(cure)) = (run.truth.costs.first(), run.truth.cures.first()) else {
+            continue;
+        };
+        assert_eq!(run.truth.duration.saturating_sub(cure.duration), cost.cost.unwrap());
+        compared += 1;
+    }
+    assert!(compared > 0);
+}
+
+#[test]
+fn the_page_of_the_ledger_names_command_and_distribution() {
+    let plan = plan(Transport::Tcp, 4, 0..2);
+    let exam = exam::exam(&plan, 1, |_| {});
+    let page = table::ledger(&[(plan, exam)]);
+    assert!(page.contains("$ cargo xtask exam --tcp --seed 4 --count 2\n"), "{page}");
+    assert!(page.contains("A third is healthy"), "{page}");
+}
