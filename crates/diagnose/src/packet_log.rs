@@ -51,6 +51,8 @@ mod syn {
     pub(super) const LINUX: u8 = 1 << 2;
     pub(super) const FAST_OPEN: u8 = 1 << 3;
     pub(super) const EXPERIMENTAL: u8 = 1 << 4;
+    /// Neither FreeBSD's layout nor Linux's.
+    pub(super) const OTHER: u8 = 1 << 5;
 }
 
 /// What the packets so far predict about the next one.
@@ -264,6 +266,7 @@ fn encode_syn(options: &SynOptions, out: &mut PacketBytes) {
         bit(options.window_scale.is_some(), syn::SCALE)
             | bit(options.sack_permitted, syn::SACK_PERMITTED)
             | bit(options.layout == SynLayout::Linux, syn::LINUX)
+            | bit(options.layout == SynLayout::Other, syn::OTHER)
             | bit(options.fast_open.is_some(), syn::FAST_OPEN)
             | bit(experimental, syn::EXPERIMENTAL),
     );
@@ -362,7 +365,11 @@ impl<'a> PacketLogReader<'a> {
             self.rest = rest;
             FastOpenOption::new(cookie, has(syn::EXPERIMENTAL)).unwrap_or_default()
         });
-        let layout = if has(syn::LINUX) { SynLayout::Linux } else { SynLayout::FreeBsd };
+        let layout = match (has(syn::LINUX), has(syn::OTHER)) {
+            (true, _) => SynLayout::Linux,
+            (false, true) => SynLayout::Other,
+            (false, false) => SynLayout::FreeBsd,
+        };
         let sack_permitted = has(syn::SACK_PERMITTED);
         SynOptions { mss, window_scale, sack_permitted, layout, fast_open }
     }
@@ -456,12 +463,11 @@ mod tests {
                 let len = if n == 0 { 0 } else { 2 + 2 * n };
                 FastOpenOption::new(&bytes[..len], experimental)
             });
-        let syn = (any::<u16>(), any::<Option<u8>>(), any::<[bool; 2]>(), fast_open).prop_map(
-            |(mss, window_scale, [sack_permitted, linux], fast_open)| {
-                let layout = if linux { SynLayout::Linux } else { SynLayout::FreeBsd };
+        let syn = (any::<u16>(), any::<Option<u8>>(), any::<bool>(), 0..3_usize, fast_open)
+            .prop_map(|(mss, window_scale, sack_permitted, layout, fast_open)| {
+                let layout = [SynLayout::FreeBsd, SynLayout::Linux, SynLayout::Other][layout];
                 Options::Syn(SynOptions { mss, window_scale, sack_permitted, layout, fast_open })
-            },
-        );
+            });
         let blocks = proptest::collection::vec(any::<(u32, u32)>(), 0..=4).prop_map(|list| {
             let mut blocks = SackBlocks::EMPTY;
             for (left, right) in list {

@@ -9,8 +9,8 @@ use packet::{Dir, SynLayout};
 pub enum PeerSystem {
     /// Linux: SACK and timestamps before the window scale (tcp_options_write).
     Linux,
-    /// FreeBSD: the window scale before SACK and timestamps (tcp_addoptions), and a first window of
-    /// 65535 B.
+    /// FreeBSD: the window scale before SACK and timestamps (tcp_addoptions), padded at the end, and
+    /// a first window of 65535 B.
     FreeBsd,
     /// Another system, or the SYN is not in the capture.
     Unknown,

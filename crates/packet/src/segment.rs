@@ -155,6 +155,8 @@ pub enum SynLayout {
     FreeBsd,
     /// `mss, sackOK, TS, nop, wscale` (Linux, tcp_options_write).
     Linux,
+    /// A captured SYN in an order that neither writes; written in FreeBSD's.
+    Other,
 }
 
 /// Options that only a SYN carries.

@@ -42,7 +42,7 @@ impl OptionBytes {
         let mut to = Self { bytes: [0; MAX_LEN], len: 0 };
         match &segment.options {
             Options::Syn(syn) => match syn.layout {
-                SynLayout::FreeBsd => to.freebsd_syn(syn, segment.timestamps),
+                SynLayout::FreeBsd | SynLayout::Other => to.freebsd_syn(syn, segment.timestamps),
                 SynLayout::Linux => to.linux_syn(syn, segment.timestamps),
             },
             Options::None => to.non_syn(segment.timestamps, &[]),
@@ -213,18 +213,17 @@ fn sack_block([a, b, c, d, e, f, g, h]: [u8; 8]) -> SackBlock {
     }
 }
 
-/// Linux if only Linux encodes these options as `raw`, else FreeBSD.
+/// The system that encodes these options as `raw`: FreeBSD if both do.
 fn layout(raw: &[u8], syn: SynOptions, timestamps: Option<Timestamps>) -> SynLayout {
     let written_by = |layout| {
         let options = Options::Syn(SynOptions { layout, ..syn });
         let segment = Segment { timestamps, options, ..Segment::default() };
         OptionBytes::of(&segment).is_ok_and(|encoded| encoded.as_slice() == raw)
     };
-    if written_by(SynLayout::Linux) && !written_by(SynLayout::FreeBsd) {
-        SynLayout::Linux
-    } else {
-        SynLayout::FreeBsd
-    }
+    [SynLayout::FreeBsd, SynLayout::Linux]
+        .into_iter()
+        .find(|layout| written_by(*layout))
+        .unwrap_or(SynLayout::Other)
 }
 
 #[cfg(test)]
@@ -273,6 +272,28 @@ mod tests {
         };
         assert_eq!(mss_and_sack(SynLayout::FreeBsd), [2, 4, 5, 180, 4, 2, 0, 0]);
         assert_eq!(mss_and_sack(SynLayout::Linux), [2, 4, 5, 180, 1, 1, 4, 2]);
+    }
+
+    #[test]
+    fn options_in_the_order_of_neither_system_are_of_none() {
+        let cases: [(&[u8], SynLayout); 5] = [
+            // FreeBSD: [mss 1460,nop,wscale 6,sackOK,TS val 1 ecr 0]
+            (&[2, 4, 5, 180, 1, 3, 3, 6, 4, 2, 8, 10, 0, 0, 0, 1, 0, 0, 0, 0], SynLayout::FreeBsd),
+            (&[2, 4, 5, 180, 4, 2, 8, 10, 0, 0, 0, 1, 0, 0, 0, 0, 1, 3, 3, 7], SynLayout::Linux),
+            // macOS: [mss 1460,nop,wscale 6,nop,nop,TS val 1 ecr 0,sackOK,eol]
+            (
+                &[2, 4, 5, 180, 1, 3, 3, 6, 1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 0, 4, 2, 0, 0],
+                SynLayout::Other,
+            ),
+            // Windows: [mss 1460,nop,wscale 8,nop,nop,sackOK]
+            (&[2, 4, 5, 180, 1, 3, 3, 8, 1, 1, 4, 2], SynLayout::Other),
+            // Both write a segment size alone.
+            (&[2, 4, 5, 180], SynLayout::FreeBsd),
+        ];
+        for (raw, layout) in cases {
+            let Options::Syn(syn) = decode(raw, true).options else { unreachable!() };
+            assert_eq!(syn.layout, layout, "{raw:?}");
+        }
     }
 
     #[test]
