@@ -165,8 +165,8 @@ Captures show most when taken at the host that sends the data, from before the c
 128 bytes of each packet are enough (tcpdump -s 128).
 
 Exit status: 0 success; 1 a finding that --fail-on names, or too many verdicts unlike the labels of
---against; 2 an error in arguments, or a file that
-cannot be read.";
+--against; 2 an error in arguments, a file that cannot be read, or with --fail-on a file in which nothing
+was judged.";
 
 /// Order of the connections of `diagnose`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]

@@ -2,7 +2,7 @@
 
 use units::Duration;
 
-use crate::rules::{self, DiagnosisCase, Finding, TransferSummary};
+use crate::rules::{self, DiagnosisCase, Finding, Neighbours};
 use crate::{Analysis, FlowAnalysis, Timeline};
 
 /// The findings about the main direction of a connection.
@@ -10,16 +10,15 @@ use crate::{Analysis, FlowAnalysis, Timeline};
 pub struct Diagnosis {
     /// The timeline of the transfer.
     pub course: Timeline,
-    /// The findings, costliest first.
+    /// The findings: failures first, then the costliest.
     pub findings: Vec<Finding>,
     /// Code of the finding that limited it; `None` without one.
     pub primary: Option<&'static str>,
 }
 
 impl Diagnosis {
-    /// Diagnoses a connection; `transfers` are those of the capture, this one included, in the
-    /// order of [`TransferSummary::sorted`].
-    pub fn of(analysis: &Analysis, neighbours: &[TransferSummary]) -> Self {
+    /// Diagnoses a connection; `neighbours` are those of the capture, this one included.
+    pub fn of(analysis: &Analysis, neighbours: &Neighbours) -> Self {
         let empty;
         let flow = match analysis.main() {
             Some(flow) => flow,
@@ -37,7 +36,7 @@ impl Diagnosis {
 
     /// Diagnoses the direction with less data, as far as the rules concern a direction; `None` if it
     /// is shorter than a few initial windows, so that nothing limits it.
-    pub fn of_other_direction(analysis: &Analysis, neighbours: &[TransferSummary]) -> Option<Self> {
+    pub fn of_other_direction(analysis: &Analysis, neighbours: &Neighbours) -> Option<Self> {
         let flow = analysis.flows[analysis.main_dir().reversed() as usize].as_deref()?;
         if !flow.is_sizeable() {
             return None;
@@ -58,6 +57,11 @@ impl Diagnosis {
 
     /// Lost time that the findings explain: that of the costliest, since they overlap.
     pub fn cost(&self) -> Duration {
-        self.findings.first().map_or(Duration::ZERO, |finding| finding.cost)
+        self.findings.iter().map(|finding| finding.cost).max().unwrap_or_default()
+    }
+
+    /// Whether the connection failed.
+    pub fn failed(&self) -> bool {
+        self.findings.iter().any(|finding| finding.is_failure)
     }
 }

@@ -49,6 +49,8 @@ pub struct RecoveryEpisode {
     pub acked_before: u64,
     /// Expiries of the retransmission timer.
     pub timeouts: u32,
+    /// Expiries since the last ACK of new data.
+    pub unanswered_timeouts: u32,
     /// Bytes in flight at its begin, without those reported by SACK.
     pub flight: u64,
     /// Largest flight within a round before its begin: the window that was reached.
@@ -76,6 +78,7 @@ impl RecoveryEpisode {
             spurious: 0,
             acked_before: 0,
             timeouts: 0,
+            unanswered_timeouts: 0,
             flight: 0,
             window: 0,
             sent_above: 0,

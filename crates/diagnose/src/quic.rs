@@ -42,7 +42,7 @@ use crate::rules::{Finding, Severity};
 /// A QUIC connection with its findings.
 #[derive(Debug, Clone, PartialEq)]
 pub struct QuicDiagnosis {
-    /// The findings, costliest first.
+    /// The findings: failures first, then the costliest.
     pub findings: Vec<Finding>,
     /// Code of the finding that limited it; `None` without one.
     pub primary: Option<&'static str>,
@@ -60,6 +60,11 @@ impl QuicDiagnosis {
 
     /// Cost of the costliest finding.
     pub fn cost(&self) -> Duration {
-        self.findings.first().map_or(Duration::ZERO, |finding| finding.cost)
+        self.findings.iter().map(|finding| finding.cost).max().unwrap_or_default()
+    }
+
+    /// Whether the connection failed.
+    pub fn failed(&self) -> bool {
+        self.findings.iter().any(|finding| finding.is_failure)
     }
 }

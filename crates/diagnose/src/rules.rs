@@ -43,6 +43,7 @@ mod cc903;
 mod cc904;
 mod cc905;
 mod cc906;
+mod neighbours;
 #[cfg(test)]
 mod opening_tests;
 mod slow_responses;
@@ -56,8 +57,11 @@ mod think_time_tests;
 
 use units::{Duration, Instant};
 
-pub use case::{DiagnosisCase, TransferSummary, many, percent, rate, size, time, time_percent};
+use crate::Analysis;
+
+pub use case::{DiagnosisCase, many, percent, rate, size, time, time_percent};
 pub(crate) use case::{count, number};
+pub use neighbours::Neighbours;
 
 /// Fewest loss events that give a rate: the relative error of a count n is 1/sqrt(n).
 pub(crate) const ENOUGH_LOSSES: u64 = 10;
@@ -163,9 +167,18 @@ pub struct Finding {
     pub help: Help,
     /// What this capture cannot show about it; empty if nothing is hidden.
     pub unseen: String,
+    /// The connection failed: it never opened, was cut off before its data were delivered, or was
+    /// never answered again. Only above a note.
+    pub is_failure: bool,
 }
 
 impl Finding {
+    /// Order of findings, the highest first: a failure is before all that only slowed the connection
+    /// down.
+    pub(crate) const fn rank(&self) -> (bool, Duration) {
+        (self.is_failure, self.cost)
+    }
+
     /// A Wireshark display filter for the finding.
     pub fn filter(&self, stream: u32) -> String {
         let (first, last) = self.frames;
@@ -239,7 +252,7 @@ pub fn rule(code: &str) -> Option<&'static DiagnosisRule> {
     RULES.iter().find(|rule| rule.code.eq_ignore_ascii_case(code))
 }
 
-/// Runs all rules; the findings are sorted by cost, highest first.
+/// Runs all rules; the findings are sorted: failures first, then by cost, highest first.
 pub fn check(case: &DiagnosisCase<'_>) -> Vec<Finding> {
     let has_account = case.analysis.states.sockets.iter().any(Option::is_some);
     if case.analysis.frames == 0 && has_account {
@@ -248,8 +261,7 @@ pub fn check(case: &DiagnosisCase<'_>) -> Vec<Finding> {
     }
     // Without data, with one direction only, or without bare ACKs, only the rules about the opening
     // and the end (CC0xx) and about the capture itself (CC9xx) apply.
-    let both = case.analysis.seen.iter().all(|&packets| packets > 0);
-    let reported = case.flow.bytes > 0 && both && !case.analysis.has_no_bare_acks();
+    let reported = case.flow.bytes > 0 && shows_both_hosts(case.analysis);
     let judged = |rule: &&DiagnosisRule| {
         reported || rule.code.starts_with("CC0") || rule.code.starts_with("CC9")
     };
@@ -258,8 +270,19 @@ pub fn check(case: &DiagnosisCase<'_>) -> Vec<Finding> {
     if case.analysis.options_cut > 0 {
         findings.iter_mut().for_each(|finding| without_options(finding, case));
     }
-    findings.sort_by(|a, b| b.cost.cmp(&a.cost).then(a.code.cmp(b.code)));
+    findings.sort_by(|a, b| b.rank().cmp(&a.rank()).then(a.code.cmp(b.code)));
     findings
+}
+
+/// Whether the packets show what both hosts did: those of each, with their bare ACKs.
+fn shows_both_hosts(analysis: &Analysis) -> bool {
+    analysis.seen.iter().all(|&packets| packets > 0) && !analysis.has_no_bare_acks()
+}
+
+/// Whether a connection is judged, so that no finding means that nothing is wrong: its packets show
+/// what both hosts did, or that it never opened.
+pub fn is_judged(analysis: &Analysis) -> bool {
+    shows_both_hosts(analysis) || analysis.events.never_opened()
 }
 
 /// Lowers the confidence of what hangs on TCP options that the capture truncated: losses and
@@ -282,8 +305,8 @@ fn without_options(finding: &mut Finding, case: &DiagnosisCase<'_>) {
     finding.unseen.push_str(&text);
 }
 
-/// The finding that limited the transfer: the costliest above a note, else that the path is
-/// saturated.
+/// The finding that limited the transfer: a failure, else the costliest above a note, else that the
+/// path is saturated.
 pub fn primary(findings: &[Finding]) -> Option<&Finding> {
     let worst = findings.iter().find(|finding| finding.severity > Severity::Note);
     worst.or_else(|| findings.iter().find(|finding| finding.code == cc603::RULE.code))

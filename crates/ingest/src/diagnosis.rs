@@ -16,6 +16,7 @@ mod filter_expression;
 mod groups;
 mod joined;
 mod json;
+mod judged;
 mod junit;
 mod kernel;
 mod markdown;
@@ -32,7 +33,7 @@ use std::borrow::Cow;
 
 use diagnose::quic::captured::captured_findings;
 use diagnose::quic::rules::quic_rule;
-use diagnose::rules::{Finding, Severity, TransferSummary, rule};
+use diagnose::rules::{Finding, Neighbours, Severity, is_judged, rule};
 use diagnose::{Analysis, AnalysisSettings, Diagnosis};
 use packet::Dir;
 use packet::wire::Endpoints;
@@ -81,15 +82,17 @@ pub struct DiagnosisReport {
 pub struct FileReport {
     /// The file.
     pub file: File,
-    /// Its connections, worst first: by the cost of the finding that limited each, in seconds; those
-    /// without one by the cost of their notes.
+    /// Its connections, worst first: those that failed, then by the cost of the finding that limited
+    /// each, in seconds; those without one by the cost of their notes.
     pub connections: Vec<ConnectionReport>,
     /// Its QUIC connections, worst first.
     pub quic: Vec<QuicReport>,
     /// QUIC connections of a capture, those with most bytes first.
     pub captured_quic: Vec<CapturedQuicConnection>,
-    /// Summaries of the transfers by capture point: another point may have captured the same ones.
-    neighbours: Vec<Vec<TransferSummary>>,
+    /// Its connections by capture point: another point may have captured the same ones.
+    neighbours: Vec<Neighbours>,
+    /// Why none of its connections was judged; `None` if one was.
+    unjudged: Option<String>,
     /// What the time of the connections with data was spent on, by their numbers. Most connections of a
     /// scan have none.
     exchanges: Exchanges,
@@ -102,7 +105,9 @@ pub struct ConnectionReport {
     pub stream: CapturedConnection,
     /// Code of the finding that limited it.
     pub primary: Option<&'static str>,
-    /// Cost of that finding; 0 without one.
+    /// Whether it failed: see [`Diagnosis::failed`].
+    pub failed: bool,
+    /// Cost of the primary finding; 0 without one.
     pub cost: Duration,
     /// Cost of the costliest finding, also if it is a note.
     pub noted: Duration,
@@ -114,6 +119,8 @@ pub struct ConnectionReport {
     pub goodput_bps: u64,
     /// Codes of its findings: see [`has_finding`](Self::has_finding).
     codes: u64,
+    /// Whether its packets allow a verdict: see [`is_judged`].
+    is_judged: bool,
 }
 
 impl FileReport {
@@ -128,13 +135,13 @@ impl FileReport {
         judged: &ConnectionReport,
         analysis: &Analysis,
     ) -> Option<Diagnosis> {
-        let beside = transfers_at_point(&self.neighbours, &judged.stream);
+        let beside = neighbours_at_point(&self.neighbours, &judged.stream);
         Diagnosis::of_other_direction(analysis, beside)
     }
 
     /// Diagnoses a connection that has this [analysis](ConnectionReport::analysis).
     pub fn diagnosis_of(&self, judged: &ConnectionReport, analysis: &Analysis) -> Diagnosis {
-        Diagnosis::of(analysis, transfers_at_point(&self.neighbours, &judged.stream))
+        Diagnosis::of(analysis, neighbours_at_point(&self.neighbours, &judged.stream))
     }
 }
 
@@ -211,6 +218,7 @@ impl DiagnosisReport {
                 quic: Vec::new(),
                 captured_quic: Vec::new(),
                 neighbours: Vec::new(),
+                unjudged: None,
                 exchanges: Exchanges::default(),
             })
             .collect();
@@ -221,10 +229,11 @@ impl DiagnosisReport {
             let neighbours = neighbours(&streams);
             let mut exchanges = Exchanges::default();
             let judge = |stream: CapturedConnection| {
-                let beside = transfers_at_point(&neighbours, &stream);
+                let beside = neighbours_at_point(&neighbours, &stream);
                 let analysis = stream.analysis();
                 let diagnosis = Diagnosis::of(&analysis, beside);
                 let (primary, cost) = (diagnosis.primary, diagnosis.primary_cost());
+                let failed = diagnosis.failed();
                 let codes = diagnosis.findings.iter().map(|found| code_bit(found.code));
                 let (bytes, duration, goodput_bps, codes) = (
                     analysis.bytes(),
@@ -236,20 +245,23 @@ impl DiagnosisReport {
                 let other = other.iter().flat_map(|other| &other.findings);
                 let codes = other.fold(codes, |set, found| set | code_bit(found.code));
                 exchanges.add(analysis.stream, ExchangeSummary::of(&analysis));
+                let is_judged = is_judged(&analysis);
                 drop(analysis);
                 ConnectionReport {
                     stream,
                     primary,
+                    failed,
                     cost,
                     noted: diagnosis.cost(),
                     bytes,
                     duration,
                     goodput_bps,
                     codes,
+                    is_judged,
                 }
             };
             file.connections = streams.into_iter().map(judge).collect();
-            file.connections.sort_by_key(|one| core::cmp::Reverse((one.cost, one.noted)));
+            file.connections.sort_by_key(|one| core::cmp::Reverse(one.rank()));
             exchanges.sort();
             file.exchanges = exchanges;
             file.neighbours = neighbours;
@@ -264,9 +276,13 @@ impl DiagnosisReport {
                 file.captured_quic.push(connection);
             }
         }
+        let is_joined = files.len() > 1;
         for file in &mut files {
+            file.unjudged = file.reason_unjudged(is_joined);
             file.captured_quic.sort_by_key(|one| core::cmp::Reverse(one.analysis.bytes()));
-            file.quic.sort_by_key(|one| core::cmp::Reverse(one.diagnosis.cost()));
+            file.quic.sort_by_key(|one| {
+                core::cmp::Reverse((one.diagnosis.failed(), one.diagnosis.cost()))
+            });
         }
         Self { files, joined, both_ends, beside }
     }
@@ -309,30 +325,37 @@ impl DiagnosisReport {
     }
 }
 
-/// Summaries of the transfers of a file, by capture point.
-fn neighbours(streams: &[CapturedConnection]) -> Vec<Vec<TransferSummary>> {
-    let mut points: Vec<Vec<TransferSummary>> = Vec::new();
+/// The connections of a file, by capture point.
+fn neighbours(streams: &[CapturedConnection]) -> Vec<Neighbours> {
+    let mut points: Vec<Neighbours> = Vec::new();
     for stream in streams {
         if points.len() <= stream.interface {
-            points.resize_with(stream.interface + 1, Vec::new);
+            points.resize_with(stream.interface + 1, Neighbours::default);
         }
-        points[stream.interface].extend(TransferSummary::of(&stream.analysis()));
+        points[stream.interface].add(&stream.analysis());
     }
-    points.into_iter().map(TransferSummary::sorted).collect()
+    points.iter_mut().for_each(Neighbours::sort);
+    points
 }
 
-/// The transfers captured at the same point as `stream`.
-fn transfers_at_point<'a>(
-    neighbours: &'a [Vec<TransferSummary>],
+/// The connections captured at the same point as `stream`.
+fn neighbours_at_point<'a>(
+    neighbours: &'a [Neighbours],
     stream: &CapturedConnection,
-) -> &'a [TransferSummary] {
-    neighbours.get(stream.interface).map_or(&[], Vec::as_slice)
+) -> &'a Neighbours {
+    const NONE: &Neighbours = &Neighbours::new();
+    neighbours.get(stream.interface).unwrap_or(NONE)
 }
 
 impl ConnectionReport {
     /// Its analysis; may be computed from the packets, so keep it.
     pub fn analysis(&self) -> Cow<'_, Analysis> {
         self.stream.analysis()
+    }
+
+    /// Order of connections, the worst highest: failed, lost time, and that of notes.
+    pub const fn rank(&self) -> (bool, Duration, Duration) {
+        (self.failed, self.cost, self.noted)
     }
 
     /// Its number in the file: Wireshark's `tcp.stream`.

@@ -29,6 +29,8 @@ use crate::progress::ProgressReader;
 
 /// Default number of connections shown in full.
 const SHOWN: usize = 10;
+/// Most files named in which nothing was judged.
+const UNJUDGED: usize = 3;
 /// Bytes of JSON that are written at a time.
 const JSON_BUFFER: usize = 64 * 1_024;
 
@@ -75,6 +77,8 @@ pub(super) fn run(args: &DiagnoseArgs) -> Result<ExitCode, Failure> {
         return Err(failure);
     }
     let mut report = report.map_err(|error| refused(&error, &files))?;
+    // Before a selection: a file without a selected connection is no fault.
+    let unjudged = fail_on.and_then(|_| unjudged(&report));
     if let Some(flow) = args.flow
         && !report.retain_flow(flow)
     {
@@ -110,8 +114,34 @@ pub(super) fn run(args: &DiagnoseArgs) -> Result<ExitCode, Failure> {
             ReportStyle::Coloured => output::print_in_colour(&text)?,
         }
     }
-    let failed = fail_on.is_some_and(|on| report.fails(on));
-    Ok(ExitCode::from(u8::from(failed)))
+    let Some(on) = fail_on else { return Ok(ExitCode::SUCCESS) };
+    if report.fails(on) {
+        return Ok(ExitCode::from(1));
+    }
+    match unjudged {
+        Some(failure) => Err(failure),
+        None if report.judged_by(on) == 0 => Err(nothing_judged(
+            "none of the selected connections can have such a finding".to_owned(),
+        )),
+        None => Ok(ExitCode::SUCCESS),
+    }
+}
+
+/// The error of a gate that some files would pass unjudged.
+fn unjudged(report: &DiagnosisReport) -> Option<Failure> {
+    let all: Vec<_> = report.unjudged().collect();
+    let named: Vec<_> =
+        all.iter().take(UNJUDGED).map(|(file, reason)| format!("{file}: {reason}")).collect();
+    let more = match all.len() - named.len() {
+        0 => String::new(),
+        left => format!("; and {left} more"),
+    };
+    (!all.is_empty()).then(|| nothing_judged(format!("{}{more}", named.join("; "))))
+}
+
+fn nothing_judged(reason: String) -> Failure {
+    Failure::new(format!("--fail-on: nothing was judged: {reason}"))
+        .hint("without a connection that can be judged the exit status is 2: check the capture's filter, interface and port")
 }
 
 /// The error of a file that cannot be read.

@@ -10,6 +10,7 @@ mod first_minute;
 mod flent;
 mod formats;
 mod full;
+mod gates;
 mod help;
 mod image;
 mod import_ini;

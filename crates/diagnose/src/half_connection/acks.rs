@@ -230,6 +230,9 @@ impl HalfConnection {
     fn after_ack(&mut self, at: Instant, advanced: bool) {
         let (una, nxt) = (self.board.una, self.board.nxt);
         let is_all_acked = self.board.is_all_acked();
+        if advanced {
+            self.recovery.on_progress();
+        }
         // Copies of data that had been acknowledged advance nothing.
         if self.recovery.is_in_timeout() && (advanced || is_all_acked) {
             self.spend(TimeUse::Timeout, at);

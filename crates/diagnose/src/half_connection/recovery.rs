@@ -79,6 +79,13 @@ impl RecoveryLog {
         self.state = if self.is_open() { LossState::Recovery } else { LossState::Open };
     }
 
+    /// An ACK of new data arrives.
+    pub(super) fn on_progress(&mut self) {
+        if let Some(episode) = self.episodes.last_mut() {
+            episode.unanswered_timeouts = 0;
+        }
+    }
+
     const fn set_open(&mut self, is_open: bool) {
         self.state = match (is_open, self.is_in_timeout()) {
             (true, true) => LossState::Timeout,
@@ -147,6 +154,7 @@ impl RecoveryLog {
             episode.frames.1 = sent.frame;
             if sent.trigger == RecoveryTrigger::Timer {
                 episode.timeouts += 1;
+                episode.unanswered_timeouts += 1;
                 episode.trigger = RecoveryTrigger::Timer;
             }
         }

@@ -17,7 +17,7 @@ mod tests;
 use packet::Dir;
 use packet::quic::LongPacketType;
 
-pub use findings::captured_findings;
+pub use findings::{CAPTURED_CODES, captured_findings};
 pub use handshake::{CapturedHandshake, FirstFlight, HandshakeRoundTrip};
 pub use rates::{BusiestInterval, Silences};
 pub use sizes::{DatagramSizes, SizeStep};

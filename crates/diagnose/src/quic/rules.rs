@@ -83,11 +83,16 @@ pub fn quic_rule(code: &str) -> Option<&'static QuicRule> {
     QUIC_RULES.iter().find(|rule| rule.code.eq_ignore_ascii_case(code))
 }
 
-/// Runs all rules; the findings are sorted by severity and cost, highest first.
+/// Sorts findings: failures first, then errors, then by cost.
+pub(super) fn sort(findings: &mut [Finding]) {
+    let rank = |found: &Finding| (found.is_failure, found.severity == Severity::Error, found.cost);
+    findings.sort_by(|a, b| rank(b).cmp(&rank(a)).then(a.code.cmp(b.code)));
+}
+
+/// Runs all rules; the findings are sorted: failures first, then by severity and cost, highest first.
 pub(super) fn check(analysis: &QuicAnalysis) -> Vec<Finding> {
     let mut findings: Vec<_> =
         QUIC_RULES.iter().filter_map(|rule| (rule.check)(analysis)).collect();
-    let rank = |finding: &Finding| (finding.severity == Severity::Error, finding.cost);
-    findings.sort_by(|a, b| rank(b).cmp(&rank(a)).then(a.code.cmp(b.code)));
+    sort(&mut findings);
     findings
 }

@@ -2,43 +2,14 @@
 
 use units::{Duration, Instant};
 
-use super::{Confidence, DiagnosisRule, EvidenceItem, EvidenceValue, Finding, Severity};
+use super::{
+    Confidence, DiagnosisRule, EvidenceItem, EvidenceValue, Finding, Neighbours, Severity,
+};
 use crate::capture_point::CapturePoint;
 use crate::lost_time::LostTimeCause;
 use crate::time_budget::Limiter;
 use crate::timeline::Timeline;
 use crate::{Analysis, FlowAnalysis};
-
-/// Summary of a transfer of the capture.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct TransferSummary {
-    /// Stream index.
-    pub stream: u32,
-    /// Sender and receiver of the data.
-    pub hosts: (std::net::IpAddr, std::net::IpAddr),
-    /// First data and last delivery.
-    pub span: (Instant, Instant),
-    /// Bytes.
-    pub bytes: u64,
-}
-
-impl TransferSummary {
-    /// Summarises the main direction of a connection.
-    pub fn of(analysis: &Analysis) -> Option<Self> {
-        let flow = analysis.main()?;
-        let (src, dst) = (analysis.ends.src.ip(), analysis.ends.dst.ip());
-        let hosts = if flow.dir == packet::Dir::Forward { (src, dst) } else { (dst, src) };
-        let span = (flow.first_data.0, flow.last_delivery);
-        Some(Self { stream: analysis.stream, hosts, span, bytes: flow.bytes })
-    }
-
-    /// Sorts the transfers of a capture by hosts, the order of [`DiagnosisCase::neighbours`], so
-    /// that those between two hosts are found without a scan of all.
-    pub fn sorted(mut all: Vec<Self>) -> Vec<Self> {
-        all.sort_by_key(|one| (one.hosts, one.stream));
-        all
-    }
-}
 
 /// One transfer: the data of one direction of a connection.
 #[derive(Debug, Clone, Copy)]
@@ -49,9 +20,8 @@ pub struct DiagnosisCase<'a> {
     pub flow: &'a FlowAnalysis,
     /// The timeline of the transfer.
     pub course: &'a Timeline,
-    /// The transfers of the capture, this one included, in the order of
-    /// [`TransferSummary::sorted`].
-    pub neighbours: &'a [TransferSummary],
+    /// The connections of the capture, this one included.
+    pub neighbours: &'a Neighbours,
 }
 
 /// One second.
@@ -82,6 +52,7 @@ impl<'a> DiagnosisCase<'a> {
             cause: String::new(),
             help: rule.help,
             unseen: String::new(),
+            is_failure: false,
         }
     }
 
@@ -274,6 +245,18 @@ impl Finding {
 
     pub(crate) fn note(mut self) -> Self {
         self.severity = Severity::Note;
+        self
+    }
+
+    /// Marks the connection as failed, which is an error.
+    pub(crate) const fn failure(mut self) -> Self {
+        (self.severity, self.is_failure) = (Severity::Error, true);
+        self
+    }
+
+    /// Marks the connection as failed if the finding is above a note.
+    pub(crate) fn failure_above_note(mut self) -> Self {
+        self.is_failure = self.severity > Severity::Note;
         self
     }
 }

@@ -1,14 +1,14 @@
 //! CC001: connection refused.
 //!
-//! Checks for an RST that answers the SYN, before any SYN-ACK. A note if another connection of the
-//! client with this server carries data within a second: clients try several ports at once, or the
-//! next one, and use the one that answers.
+//! Checks for an RST that answers the SYN, before any SYN-ACK. A note if the same port, at this
+//! address or at another one that the client tried beside it, answers within a handshake: clients
+//! try the addresses of a name one after the other, or again, and use the one that answers.
 //!
 //! Cost: the time from the first SYN to the last reset.
 
 use units::Instant;
 
-use super::case::{DiagnosisCase, SECOND, TransferSummary, count, number, seconds, time};
+use super::case::{DiagnosisCase, count, number, seconds, time};
 use super::{Confidence, DiagnosisRule, Finding, Severity};
 use crate::connection_events::hops;
 
@@ -54,38 +54,30 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
     }
     finding.severity = Severity::Error;
     finding.confidence = Confidence::High;
-    if let Some((other, ahead)) = answered_beside(case, last.at.0) {
-        let text = format!("by connection {}, whose data begin {}", other.stream, ahead);
+    let ends = case.analysis.ends;
+    let refused = last.at.0;
+    let pair = (ends.src.ip(), ends.dst);
+    if let Some(other) = case.neighbours.answered_instead(pair, from, refused) {
+        let text = format!(
+            "by connection {} to {}, {}",
+            other.stream,
+            other.server,
+            relative(other.answered, refused)
+        );
         let stream = u64::from(other.stream);
         finding = finding.with([count("answered_by_connection", stream, "answered", text)]);
         finding.severity = Severity::Note;
     }
-    Some(finding)
+    Some(finding.failure_above_note())
 }
 
-/// The first other connection between the hosts that carries data within a second of `refused`, and
-/// when its data begin, in words.
-fn answered_beside<'a>(
-    case: &DiagnosisCase<'a>,
-    refused: Instant,
-) -> Option<(&'a TransferSummary, String)> {
-    let ends = case.analysis.ends;
-    let (client, server) = (ends.src.ip(), ends.dst.ip());
-    let near = |hosts| {
-        let from = case.neighbours.partition_point(|one| one.hosts < hosts);
-        case.neighbours[from..]
-            .iter()
-            .take_while(move |one| one.hosts == hosts)
-            .find(|one| one.span.0 <= refused + SECOND && one.span.1 + SECOND >= refused)
-    };
-    let other = near((server, client)).or_else(|| near((client, server)))?;
-    let begin = other.span.0;
-    let begins = if begin >= refused {
-        format!("{} later", time(begin.since(refused)))
+/// `30.0 ms later`, `612 ms earlier`: `at` relative to `to`.
+fn relative(at: Instant, to: Instant) -> String {
+    if at >= to {
+        format!("{} later", time(at.since(to)))
     } else {
-        format!("{} earlier", time(refused.since(begin)))
-    };
-    Some((other, begins))
+        format!("{} earlier", time(to.since(at)))
+    }
 }
 
 /// `2 routers`, by the time to live.

@@ -74,5 +74,5 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
         finding.confidence = Confidence::Low;
         finding = finding.unseen("the answer may have come after the end of the capture");
     }
-    Some(finding)
+    Some(finding.failure_above_note())
 }

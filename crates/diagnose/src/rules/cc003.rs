@@ -105,6 +105,8 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
     }
     finding = with_ttl(finding, events, reset, host);
     finding.severity = match (between, incomplete) {
+        // Both hosts had closed: the transfer was over.
+        _ if closed => Severity::Note,
         (true, _) => Severity::Error,
         (false, true) => Severity::Warning,
         (false, false) => Severity::Note,
@@ -120,7 +122,7 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
         }
     };
     finding.confidence = confidence;
-    Some(finding.unseen(unseen))
+    Some(finding.unseen(unseen).failure_above_note())
 }
 
 fn when(reset: &ResetSegment) -> String {
@@ -133,10 +135,10 @@ fn when(reset: &ResetSegment) -> String {
 }
 
 fn cause(reset: &ResetSegment, host: &str, between: bool, incomplete: bool) -> String {
-    if between {
-        "a firewall, an intrusion prevention system or a load balancer ended it".to_owned()
-    } else if reset.fins == 2 {
+    if reset.fins == 2 {
         "a late packet arrived at a closed socket; nothing is lost".to_owned()
+    } else if between {
+        "a firewall, an intrusion prevention system or a load balancer ended it".to_owned()
     } else if reset.silence >= IDLE && reset.is_answer {
         format!("the {host}, or a device with its address, no longer knew the connection")
     } else if reset.has_closed && reset.lost() > 0 {

@@ -10,7 +10,7 @@
 use units::Duration;
 
 use super::case::{DiagnosisCase, count, many, number, seconds, time};
-use super::{Confidence, DiagnosisRule, Finding, Severity};
+use super::{Confidence, DiagnosisRule, Finding};
 
 pub(super) const RULE: DiagnosisRule = DiagnosisRule {
     code: "CC004",
@@ -74,7 +74,7 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
         finding = finding.with([number("previous_ended_s", seconds(gap), "earlier one", text)]);
     }
     if !opened {
-        finding.severity = Severity::Error;
+        finding = finding.failure();
     }
     finding.confidence = if seen { Confidence::High } else { Confidence::Low };
     if !seen {

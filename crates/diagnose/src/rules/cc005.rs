@@ -88,7 +88,7 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
         _ => Severity::Warning,
     };
     finding.confidence = Confidence::High;
-    Some(finding)
+    Some(if failed { finding.failure_above_note() } else { finding })
 }
 
 fn case_last_frame(case: &DiagnosisCase<'_>, failed: bool) -> u64 {

@@ -1,7 +1,8 @@
 //! CC204: retransmission timeout or blackout.
 //!
 //! Checks for an expiry of the retransmission timer with data still to be sent: everything in
-//! flight, or its retransmission, was lost.
+//! flight, or its retransmission, was lost. An error if the last expiries have no answer until the
+//! end of the capture: the connection failed.
 //!
 //! Cost: the silence, and the growth after it (a window of one segment, slow start to half of the
 //! old window), less the time the bytes of that time take at the rate of the path.
@@ -28,6 +29,9 @@ look like that; so does the loss of a retransmission on stacks without RACK.",
     ],
 };
 
+/// Retransmissions without an answer after which a path counts as dead: R1 of RFC 9293 section 3.8.3.
+const DEAD_PATH: u32 = 3;
+
 fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
     let outages = case.episodes(LostTimeCause::Timeout);
     if outages.count == 0 {
@@ -45,8 +49,13 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
         "{what}, {} of the retransmission timer",
         super::case::many(outages.timeouts.max(1), "timeout")
     );
+    let last = case.flow.episodes.last();
+    let is_dead = case.flow.more_episodes == 0
+        && last.is_some_and(|last| !last.over && last.unanswered_timeouts >= DEAD_PATH);
+    let finding = case.finding(&RULE, cost, title);
+    let finding = if is_dead { finding.failure() } else { finding };
     Some(
-        case.finding(&RULE, cost, title)
+        finding
             .at(outages.interval, outages.frames)
             .with([
                 count(

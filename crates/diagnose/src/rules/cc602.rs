@@ -7,7 +7,8 @@
 //! Cost: the time in which the bottleneck was busy, times the share of the others: alone, the same
 //! bytes would have taken that much less.
 
-use super::case::{DiagnosisCase, TransferSummary, number, rate, time_percent, time_share};
+use super::case::{DiagnosisCase, number, rate, time_percent, time_share};
+use super::neighbours::TransferSummary;
 use super::{Confidence, DiagnosisRule, Finding};
 use crate::lost_time::fraction;
 use crate::path::delay_follows_load;
@@ -85,8 +86,7 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
 fn concurrent_transfers(case: &DiagnosisCase<'_>) -> (f64, u64) {
     let (from, to) = (case.flow.first_data.0, case.flow.last_delivery);
     let Some(own) = TransferSummary::of(case.analysis) else { return (0.0, 0) };
-    let from_here = case.neighbours.partition_point(|one| one.hosts < own.hosts);
-    let near = case.neighbours[from_here..].iter().take_while(|one| one.hosts == own.hosts);
+    let near = case.neighbours.between(own.hosts);
     let (mut bytes, mut count) = (0.0, 0);
     for one in near.filter(|one| one.stream != own.stream) {
         let overlap = to.min(one.span.1).since(from.max(one.span.0));

@@ -1,14 +1,14 @@
 //! Tests of the rules about the opening and the end of a connection.
 
 use packet::{Dir, Flags, Segment};
-use units::{Duration, Instant, SeqNum};
+use units::{Duration, SeqNum};
 
-use super::{Finding, Severity, TransferSummary};
+use super::{Finding, Neighbours, Severity};
 use crate::tests::TestConnection;
 use crate::{Analysis, Diagnosis};
 
 fn findings(analysis: &Analysis) -> Vec<Finding> {
-    Diagnosis::of(analysis, &[]).findings
+    Diagnosis::of(analysis, &Neighbours::default()).findings
 }
 
 fn reset(dir: Dir, seq: u32) -> Segment {
@@ -43,30 +43,138 @@ fn syn_acks_without_an_ack_are_a_half_open_connection() {
     assert_eq!(all[0].title, "3 SYN-ACKs in 3.02 s, none acknowledged");
 }
 
-/// A client that tries two ports of a server and uses the one that answers loses nothing by the other's
-/// refusal; where none answers, or only later, it is an error.
+/// A client that is refused at 0.5 ms, and another connection: its client and server, the milliseconds
+/// of its SYN and of the answer, and how severe the refusal is.
 #[test]
-fn a_refusal_beside_a_connection_that_works_is_a_note() {
-    for (begin, severity) in
-        [(None, Severity::Error), (Some(30), Severity::Note), (Some(1_900), Severity::Error)]
-    {
+fn a_refusal_is_a_note_only_if_the_same_port_answers() {
+    let (client, other_client) = ("10.0.0.1:40001", "10.0.0.9:40001");
+    let cases = [
+        ("another port of the server", client, "10.0.0.2:80", 1, 2, Severity::Error),
+        ("the next port of the server", client, "10.0.0.2:5002", 1, 2, Severity::Error),
+        ("the same port, tried again", client, "10.0.0.2:5001", 100, 120, Severity::Note),
+        ("the same port, a second later", client, "10.0.0.2:5001", 1_500, 1_520, Severity::Error),
+        ("the same port, before", client, "10.0.0.2:5001", 0, 0, Severity::Error),
+        ("the same port, another client", other_client, "10.0.0.2:5001", 1, 2, Severity::Error),
+        ("another address, beside it", client, "10.0.0.3:5001", 0, 40, Severity::Note),
+        ("another address, then", client, "10.0.0.3:5001", 1, 21, Severity::Note),
+        ("another address, later", client, "10.0.0.3:5001", 3_000, 3_020, Severity::Error),
+        ("another address and port", client, "10.0.0.3:5002", 1, 21, Severity::Error),
+        ("the other family", "[fd00::1]:40001", "[fd00::2]:5001", 1, 21, Severity::Note),
+        ("the other family and port", "[fd00::1]:40001", "[fd00::2]:80", 1, 21, Severity::Error),
+    ];
+    for (name, from, to, syn, answer, severity) in cases {
         let mut script = TestConnection::new();
         script.syn(0);
         script.push(500, reset(Dir::Reverse, 0), (0, 0));
-        let analysis = script.finish();
-        let hosts = (analysis.ends.dst.ip(), analysis.ends.src.ip());
-        let time = |ms: u64| Instant::ZERO + Duration::from_millis(ms);
-        let other = begin.map(|begin: u64| TransferSummary {
-            stream: 7,
-            hosts,
-            span: (time(begin), time(begin + 1_000)),
-            bytes: 10_000,
-        });
-        let neighbours: Vec<_> = other.into_iter().collect();
-        let all = Diagnosis::of(&analysis, &neighbours).findings;
-        assert_eq!((all[0].code, all[0].severity), ("CC001", severity), "{begin:?} {all:?}");
+        let refused = script.finish();
+        let mut script = TestConnection::new();
+        script.open_at(syn * 1_000, (answer - syn) * 1_000);
+        let mut other = script.finish();
+        (other.stream, other.ends.src, other.ends.dst) =
+            (7, from.parse().unwrap(), to.parse().unwrap());
+        let neighbours = neighbours(&[&refused, &other]);
+        let all = Diagnosis::of(&refused, &neighbours).findings;
+        assert_eq!((all[0].code, all[0].severity), ("CC001", severity), "{name}: {all:?}");
+        assert_eq!(all[0].is_failure, severity == Severity::Error, "{name}");
         let beside = all[0].evidence.iter().any(|one| one.key == "answered_by_connection");
-        assert_eq!(beside, severity == Severity::Note);
+        assert_eq!(beside, severity == Severity::Note, "{name}");
+    }
+}
+
+fn neighbours(all: &[&Analysis]) -> Neighbours {
+    let mut neighbours = Neighbours::default();
+    all.iter().for_each(|one| neighbours.add(one));
+    neighbours.sort();
+    neighbours
+}
+
+/// Addresses of the other family are those of the same host only if the port has one client in each.
+#[test]
+fn another_client_of_the_other_family_answers_no_refusal() {
+    let mut script = TestConnection::new();
+    script.syn(0);
+    script.push(500, reset(Dir::Reverse, 0), (0, 0));
+    let refused = script.finish();
+    let others = ["[fd00::1]:40001", "[fd00::9]:40001"].map(|client| {
+        let mut script = TestConnection::new();
+        script.open_at(1_000, 20_000);
+        let mut other = script.finish();
+        (other.ends.src, other.ends.dst) =
+            (client.parse().unwrap(), "[fd00::2]:5001".parse().unwrap());
+        other
+    });
+    let all = Diagnosis::of(&refused, &neighbours(&[&refused, &others[0], &others[1]])).findings;
+    assert_eq!(all[0].severity, Severity::Error, "{all:?}");
+}
+
+/// A failure is before everything that only costs time, whatever that costs.
+#[test]
+fn a_reset_amid_the_data_is_before_slow_findings() {
+    let mut script = TestConnection::new();
+    script.open(60_000);
+    let mut at = 60_020;
+    let mut offset = 0;
+    for window in [10_u64, 20, 40, 80] {
+        for n in 0..window {
+            script.data(at + n * 20, offset + n * 1_000, 1_000);
+        }
+        offset += window * 1_000;
+        at += 60_020 + window * 20;
+        script.ack(at - 10, offset, &[]);
+    }
+    script.data(at, offset, 1_000);
+    script.push(at + 1_000, reset(Dir::Reverse, 1), (0, 0));
+    let diagnosis = Diagnosis::of(&script.finish(), &Neighbours::default());
+    let codes: Vec<_> = diagnosis.findings.iter().map(|found| found.code).collect();
+    assert!(codes.contains(&"CC102"), "{codes:?}");
+    assert_eq!((codes[0], diagnosis.primary), ("CC003", Some("CC003")), "{codes:?}");
+    assert!(diagnosis.failed() && !diagnosis.cost().is_zero());
+}
+
+/// After both hosts have closed nothing can be lost, whoever sends the reset.
+#[test]
+fn a_reset_after_both_closed_is_a_note() {
+    let mut script = TestConnection::new();
+    script.ttl = [64, 57];
+    script.open(20_000);
+    script.data(20_020, 0, 1_000);
+    script.ack(40_020, 1_000, &[]);
+    let flags = Flags::FIN | Flags::ACK;
+    let seq = SeqNum(crate::tests::ISN.wrapping_add(1_001));
+    let fin = Segment { flags, seq, ack: SeqNum(1), ..Segment::default() };
+    script.push(50_000, fin, (0, 0));
+    let answer = Segment { dir: Dir::Reverse, seq: SeqNum(1), ack: seq, ..fin };
+    script.push(60_000, answer, (0, 0));
+    script.ttl[1] = 58;
+    script.push(90_000, reset(Dir::Reverse, 2), (0, 0));
+    let diagnosis = Diagnosis::of(&script.finish(), &Neighbours::default());
+    let found = diagnosis.findings.iter().find(|found| found.code == "CC003").unwrap();
+    assert_eq!((found.severity, found.is_failure), (Severity::Note, false), "{found:#?}");
+}
+
+/// The number of unanswered expiries at the end of the capture, and whether the connection failed.
+#[test]
+fn a_path_that_never_answers_again_is_a_failure() {
+    for (expiries, answered, failed) in [(2, false, false), (3, false, true), (3, true, false)] {
+        let mut script = TestConnection::new();
+        script.open(20_000);
+        script.data(20_020, 0, 1_000);
+        script.ack(40_020, 1_000, &[]);
+        for n in 0..5 {
+            script.data(40_030 + n * 10, 1_000 + n * 1_000, 1_000);
+        }
+        let mut at = 40_100;
+        for n in 0..expiries {
+            at += 300_000 << n;
+            script.data(at, 1_000, 1_000);
+        }
+        if answered {
+            script.ack(at + 20_000, 6_000, &[]);
+        }
+        let diagnosis = Diagnosis::of(&script.finish(), &Neighbours::default());
+        let found = diagnosis.findings.iter().find(|found| found.code == "CC204").unwrap();
+        assert_eq!(found.is_failure, failed, "{expiries} {answered}: {found:#?}");
+        assert_eq!(diagnosis.failed(), failed);
     }
 }
 

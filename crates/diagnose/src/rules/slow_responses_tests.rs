@@ -5,7 +5,7 @@ use packet::{Flags, Segment};
 use units::SeqNum;
 
 use super::think_time_tests::{POINTS, RequestSession, evidence, no_host_is_slow, slow_host};
-use super::{Confidence, Severity};
+use super::{Confidence, Neighbours, Severity};
 use crate::Diagnosis;
 use crate::tests::{ISN, TestConnection};
 
@@ -91,7 +91,7 @@ fn data_after_a_fin_are_no_response() {
     connection.sends_response(3_100_000, 700, 1_400, 30);
     let analysis = connection.finish();
     assert_eq!(analysis.exchange.as_deref().unwrap().slow_responses.count, 0);
-    let diagnosis = Diagnosis::of(&analysis, &[]);
+    let diagnosis = Diagnosis::of(&analysis, &Neighbours::default());
     assert!(slow_host(&diagnosis).is_none(), "{:#?}", diagnosis.findings);
 }
 
@@ -114,7 +114,7 @@ fn session_tickets_are_no_response() {
             connection.sends_request(at + to_client, 680, 0, begun);
             connection.sends_response(at + 3_000_000, 680, begun, 1_000);
             connection.sends_request(at + 3_000_000 + to_client, 680, 0, begun + 1_000);
-            let diagnosis = Diagnosis::of(&connection.finish(), &[]);
+            let diagnosis = Diagnosis::of(&connection.finish(), &Neighbours::default());
             let found = slow_host(&diagnosis);
             assert_eq!(found.is_some(), is_named, "{name} at {point}: {:#?}", diagnosis.findings);
             if let Some(found) = found {

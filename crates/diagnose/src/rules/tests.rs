@@ -3,11 +3,16 @@
 use packet::Dir;
 use units::{Duration, Instant};
 
+use super::Neighbours;
 use crate::tests::TestConnection;
 use crate::{Analysis, Diagnosis, Limiter, StateSample};
 
 fn codes(analysis: &Analysis) -> Vec<&'static str> {
-    Diagnosis::of(analysis, &[]).findings.iter().map(|found| found.code).collect()
+    Diagnosis::of(analysis, &Neighbours::default())
+        .findings
+        .iter()
+        .map(|found| found.code)
+        .collect()
 }
 
 /// Flights of `sizes` segments; each is sent when the first ACK of the previous one arrives, and
@@ -48,7 +53,7 @@ fn slow_start_that_ends_early() {
     let mut sizes = vec![10, 20, 40];
     sizes.extend((0..40).map(|n| 41 + n));
     let analysis = flights(&sizes, 50_000, 100, false);
-    let diagnosis = Diagnosis::of(&analysis, &[]);
+    let diagnosis = Diagnosis::of(&analysis, &Neighbours::default());
     let found = diagnosis.findings.iter().find(|found| found.code == "CC104").unwrap();
     assert_eq!(diagnosis.primary, Some("CC104"), "{found:?}");
     let rate = diagnosis.course.path.rate.unwrap() * 8.0;
@@ -81,7 +86,7 @@ fn slow_start_starved_by_single_acks() {
         script.ack_window(at - 50, place, &[], 1_000_000);
     }
     let analysis = script.finish();
-    let diagnosis = Diagnosis::of(&analysis, &[]);
+    let diagnosis = Diagnosis::of(&analysis, &Neighbours::default());
     assert_eq!(diagnosis.primary, Some("CC101"));
     let found = &diagnosis.findings[0];
     assert!(found.title.contains("grows by 2.0 MSS per ACK"), "{}", found.title);
@@ -164,7 +169,7 @@ fn a_window_reduced_for_a_mark_is_cc206() {
     let analysis = script.finish();
     let flow = analysis.main().unwrap();
     assert_eq!((flow.ecn_echoes, flow.episodes.len(), flow.counts.retransmitted), (1, 1, 0));
-    let diagnosis = Diagnosis::of(&analysis, &[]);
+    let diagnosis = Diagnosis::of(&analysis, &Neighbours::default());
     assert_eq!(diagnosis.primary, Some("CC206"), "{:#?}", diagnosis.findings);
     let found = &diagnosis.findings[0];
     assert!(found.title.contains("reduced 1 time"), "{}", found.title);
@@ -196,7 +201,7 @@ fn one_direction_alone_has_no_limit() {
     }
     let analysis = script.finish();
     assert_eq!(codes(&analysis), ["CC901", "CC902"]);
-    let budget = Diagnosis::of(&analysis, &[]).course.budget;
+    let budget = Diagnosis::of(&analysis, &Neighbours::default()).course.budget;
     assert_eq!(budget.of(Limiter::Unknown), analysis.duration());
     assert_eq!(budget.whole(), analysis.duration());
 }
@@ -211,7 +216,7 @@ fn one_direction_alone_with_its_syn() {
         script.data(n * 20_000, (n - 1) * 1_000, 1_000);
     }
     let analysis = script.finish();
-    let findings = Diagnosis::of(&analysis, &[]).findings;
+    let findings = Diagnosis::of(&analysis, &Neighbours::default()).findings;
     let reported: Vec<_> =
         findings.iter().map(|found| (found.code, found.title.as_str())).collect();
     assert_eq!(reported[0], ("CC901", "only a part of the opening is in the capture"));
@@ -241,7 +246,7 @@ fn a_lost_syn_is_a_timeout() {
         script.ack(1_040_020 + n * 25_000, n * 1_000 + 1_000, &[]);
     }
     let analysis = script.finish();
-    let diagnosis = Diagnosis::of(&analysis, &[]);
+    let diagnosis = Diagnosis::of(&analysis, &Neighbours::default());
     assert_eq!(diagnosis.primary, Some("CC204"), "{:?}", diagnosis.findings);
     assert_eq!(diagnosis.findings[0].cost.as_millis(), 1_000);
 }
@@ -262,7 +267,7 @@ fn a_window_holds_at_least_a_segment() {
             script.ack_window(at, place, &[], 1_000_000);
             at += 10;
         }
-        let diagnosis = Diagnosis::of(&script.finish(), &[]);
+        let diagnosis = Diagnosis::of(&script.finish(), &Neighbours::default());
         let budget = diagnosis.course.budget;
         let cwnd_limited_time = budget.of(Limiter::SlowStart) + budget.of(Limiter::Cwnd);
         // The ACK of the very first message is waited for in the first round.

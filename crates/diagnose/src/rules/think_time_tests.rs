@@ -3,7 +3,7 @@
 
 use units::Duration;
 
-use super::{Confidence, Finding, Severity};
+use super::{Confidence, Finding, Neighbours, Severity};
 use crate::tests::TestConnection;
 use crate::{Analysis, Diagnosis};
 
@@ -75,7 +75,7 @@ impl RequestSession {
     }
 
     pub(super) fn diagnosis(&self, point: u64) -> Diagnosis {
-        Diagnosis::of(&self.captured(point), &[])
+        Diagnosis::of(&self.captured(point), &Neighbours::default())
     }
 }
 
@@ -184,6 +184,6 @@ fn a_queue_is_no_think_time() {
         let queued = min + Duration::from_millis(60);
         flow.rtt = Some((min, queued, max.max(queued)));
     }
-    let diagnosis = Diagnosis::of(&analysis, &[]);
+    let diagnosis = Diagnosis::of(&analysis, &Neighbours::default());
     assert!(slow_host(&diagnosis).is_none(), "{:#?}", diagnosis.findings);
 }

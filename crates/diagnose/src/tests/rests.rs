@@ -1,6 +1,7 @@
 //! Connections that rest between answers.
 
 use super::TestConnection;
+use crate::rules::Neighbours;
 use crate::{Diagnosis, Limiter};
 
 /// Answers of two packets after rests, captured at the receiver: each was sent at once, and its last round
@@ -21,7 +22,7 @@ fn answers_that_fit_the_window_after_a_rest_lose_nothing() {
         at += 2_180_000;
     }
     let analysis = script.finish();
-    let diagnosis = Diagnosis::of(&analysis, &[]);
+    let diagnosis = Diagnosis::of(&analysis, &Neighbours::default());
     assert!(diagnosis.course.budget.of(Limiter::Idle).as_nanos() > 5_000_000_000);
     let restart = diagnosis.findings.iter().find(|found| found.code == "CC502");
     assert_eq!(restart, None);

@@ -5,7 +5,7 @@ use packet::{Dir, Flags, Options, Segment, SynOptions};
 use units::{Duration, SeqNum};
 
 use super::{ISN, TestConnection};
-use crate::rules::Severity;
+use crate::rules::{Neighbours, Severity};
 use crate::{Diagnosis, Limiter};
 
 /// A reader stops for ten seconds: the window closes, and the sender probes it with a byte at
@@ -39,7 +39,7 @@ fn probes_of_a_closed_window_are_no_retransmissions() {
         let flow = analysis.main().unwrap();
         assert_eq!((flow.counts.window_probes, flow.counts.retransmitted), (6, 0), "{opened}");
         assert_eq!((flow.episodes.len(), flow.bytes, flow.zero_windows), (0, 110_000, 1));
-        let diagnosis = Diagnosis::of(&analysis, &[]);
+        let diagnosis = Diagnosis::of(&analysis, &Neighbours::default());
         assert_eq!(diagnosis.primary, Some("CC403"), "{:#?}", diagnosis.findings);
         let closed = diagnosis.course.budget.of(Limiter::Rwnd).as_nanos();
         assert!((11_600_000_000..11_800_000_000).contains(&closed), "{closed}");
@@ -85,7 +85,7 @@ fn silence_at_the_receiver(missing: u16, numbered: bool, asked: bool) -> Vec<&'s
         }
         at += 50_000;
     }
-    let diagnosis = Diagnosis::of(&script.finish(), &[]);
+    let diagnosis = Diagnosis::of(&script.finish(), &Neighbours::default());
     diagnosis.findings.iter().map(|found| found.code).collect()
 }
 
@@ -112,7 +112,7 @@ fn a_sender_that_waits_for_delayed_acks_has_lost_nothing() {
         script.request(at + 60_100, n * 900 + 900);
         at += 60_200;
     }
-    let diagnosis = Diagnosis::of(&script.finish(), &[]);
+    let diagnosis = Diagnosis::of(&script.finish(), &Neighbours::default());
     let found = diagnosis.findings.iter().find(|found| found.code == "CC504").unwrap();
     assert_eq!(diagnosis.primary, Some("CC504"), "{:#?}", diagnosis.findings);
     // 40 ms each.
@@ -188,7 +188,7 @@ fn a_chain_of_timeouts_is_an_outage() {
         script.data(at, 20_000, 1_000);
     }
     script.ack(at + 50_000, 21_000, &[]);
-    let diagnosis = Diagnosis::of(&script.finish(), &[]);
+    let diagnosis = Diagnosis::of(&script.finish(), &Neighbours::default());
     assert_eq!(diagnosis.primary, Some("CC204"), "{:#?}", diagnosis.findings);
     // All waits together, less what the path needs.
     let cost = diagnosis.findings[0].cost.as_nanos();
@@ -207,7 +207,7 @@ fn a_capture_without_bare_acks_is_judged_as_such() {
         }
         at += 300_000;
     }
-    let diagnosis = Diagnosis::of(&script.finish(), &[]);
+    let diagnosis = Diagnosis::of(&script.finish(), &Neighbours::default());
     let codes: Vec<_> = diagnosis.findings.iter().map(|found| found.code).collect();
     assert!(codes.contains(&"CC906"), "{codes:?}");
     assert!(codes.iter().all(|code| code.starts_with("CC9")), "{codes:?}");
@@ -224,7 +224,7 @@ fn an_interactive_session_has_no_queue_and_no_fault() {
         script.ack(at + 200_000 + n * 3_000, (n + 1) * 80, &[]);
         at += 900_000;
     }
-    let diagnosis = Diagnosis::of(&script.finish(), &[]);
+    let diagnosis = Diagnosis::of(&script.finish(), &Neighbours::default());
     assert_eq!(diagnosis.primary, None, "{:#?}", diagnosis.findings);
 }
 
@@ -240,7 +240,7 @@ fn a_few_bytes_fill_no_window() {
         script.ack_window(at + 100, (n + 1) * 30, &[], 65_536);
         at += 100_000;
     }
-    let diagnosis = Diagnosis::of(&script.finish(), &[]);
+    let diagnosis = Diagnosis::of(&script.finish(), &Neighbours::default());
     assert_eq!(
         diagnosis.course.budget.of(Limiter::Rwnd),
         Duration::ZERO,
@@ -267,7 +267,7 @@ fn the_zero_window_of_a_fin_closes_nothing() {
     script.data(15_000_000, 1_000, 500);
     let analysis = script.finish();
     assert_eq!(analysis.main().unwrap().zero_windows, 0);
-    assert_eq!(Diagnosis::of(&analysis, &[]).primary, None);
+    assert_eq!(Diagnosis::of(&analysis, &Neighbours::default()).primary, None);
 }
 
 /// An interactive sender at whose receiver ACKs are delayed by 200 ms: it writes in the meantime. That
@@ -285,7 +285,7 @@ fn writes_while_an_ack_is_delayed_are_no_probes() {
             script.ack(at - 60_000, offset, &[]);
         }
     }
-    let diagnosis = Diagnosis::of(&script.finish(), &[]);
+    let diagnosis = Diagnosis::of(&script.finish(), &Neighbours::default());
     assert_eq!(
         diagnosis.course.budget.of(Limiter::Timeout),
         Duration::ZERO,
@@ -315,7 +315,7 @@ fn copies_of_acknowledged_data_are_one_outage_of_the_path_back() {
     let episodes: Vec<_> =
         flow.episodes.iter().map(|one| (one.timeouts, one.acked_before)).collect();
     assert_eq!(episodes, [(6, 6)]);
-    let diagnosis = Diagnosis::of(&analysis, &[]);
+    let diagnosis = Diagnosis::of(&analysis, &Neighbours::default());
     assert_eq!(diagnosis.primary, Some("CC204"), "{:#?}", diagnosis.findings);
     assert!(diagnosis.findings[0].title.starts_with("no ACK came back"));
     // All waits together.
@@ -338,7 +338,7 @@ fn a_sender_with_a_clock_of_its_own_is_not_in_slow_start() {
         script.ack(at + 20_000, offset, &[]);
         at += 40_000;
     }
-    let diagnosis = Diagnosis::of(&script.finish(), &[]);
+    let diagnosis = Diagnosis::of(&script.finish(), &Neighbours::default());
     assert!(diagnosis.findings.iter().all(|one| one.code != "CC102"), "{:#?}", diagnosis.findings);
 }
 
@@ -457,7 +457,7 @@ fn a_request_repeated_without_an_answer_is_an_outage() {
     for us in [5_100, 305_000, 905_000, 2_105_000, 4_505_000] {
         script.pushed(us, 0, 400);
     }
-    let diagnosis = Diagnosis::of(&script.finish(), &[]);
+    let diagnosis = Diagnosis::of(&script.finish(), &Neighbours::default());
     assert_eq!(diagnosis.primary, Some("CC204"));
     // From the request to the last repetition.
     let cost = diagnosis.primary_cost().as_nanos();
@@ -483,7 +483,7 @@ fn the_delayed_ack_of_a_complete_answer_is_no_slow_start() {
         script.request(us + 260_000, place);
         us += 260_100;
     }
-    let diagnosis = Diagnosis::of(&script.finish(), &[]);
+    let diagnosis = Diagnosis::of(&script.finish(), &Neighbours::default());
     assert_eq!(diagnosis.primary, None, "{:?}", diagnosis.findings);
 }
 
@@ -547,7 +547,7 @@ fn no_timer_runs_for_minutes() {
     script.data(50_100, 0, 1_000);
     script.data(300_000_000_000, 1_000, 1_000);
     script.ack(300_000_050_000, 2_000, &[]);
-    let diagnosis = Diagnosis::of(&script.finish(), &[]);
+    let diagnosis = Diagnosis::of(&script.finish(), &Neighbours::default());
     assert!(
         diagnosis.course.budget.active().as_nanos() < 1_000_000_000,
         "{:?}",
@@ -575,7 +575,7 @@ fn a_session_that_mostly_rests_is_not_limited_by_its_application() {
             us += 20_000;
             script.ack(us, place, &[]);
         }
-        let diagnosis = Diagnosis::of(&script.finish(), &[]);
+        let diagnosis = Diagnosis::of(&script.finish(), &Neighbours::default());
         let found = &diagnosis.findings;
         let codes: Vec<_> = found.iter().map(|found| (found.code, found.severity)).collect();
         assert!(

@@ -31,14 +31,12 @@ pub(super) struct ConnectionGroup {
     spent: SpentJson,
     #[serde(skip)]
     cost: (Duration, Duration),
+    /// Connections of the group failed.
+    #[serde(skip)]
+    failed: bool,
 }
 
 impl ConnectionGroup {
-    /// Whether these connections failed: they never opened, or were reset.
-    fn failed(&self) -> bool {
-        self.code.starts_with("CC0")
-    }
-
     fn text(&self) -> String {
         let name = rule(self.code).map_or("", |rule| rule.name);
         let (median, sum) = self.cost;
@@ -56,18 +54,19 @@ impl ConnectionGroup {
 
 /// The groups of a file: failed connections first, then by cost.
 pub(super) fn groups(report: &FileReport) -> Vec<ConnectionGroup> {
-    type GroupMembers<'a> = (Vec<Duration>, Vec<&'a ExchangeSummary>);
+    type GroupMembers<'a> = (Vec<Duration>, Vec<&'a ExchangeSummary>, bool);
     let mut costs: BTreeMap<(SocketAddr, &'static str), GroupMembers<'_>> = BTreeMap::new();
     for one in &report.connections {
         if let Some(code) = one.primary {
-            let (costs, spent) = costs.entry((one.stream.ends().dst, code)).or_default();
+            let (costs, spent, failed) = costs.entry((one.stream.ends().dst, code)).or_default();
             costs.push(one.cost);
+            *failed |= one.failed;
             spent.extend(report.exchanges.of(one));
         }
     }
     let mut all: Vec<_> = costs
         .into_iter()
-        .map(|((server, code), (mut costs, spent))| {
+        .map(|((server, code), (mut costs, spent, failed))| {
             costs.sort_unstable();
             let median = costs[costs.len() / 2];
             let sum: Duration = costs.iter().copied().sum();
@@ -79,10 +78,11 @@ pub(super) fn groups(report: &FileReport) -> Vec<ConnectionGroup> {
                 cost_s: sum.as_secs_f64(),
                 spent: SpentJson::sum(spent.into_iter()),
                 cost: (median, sum),
+                failed,
             }
         })
         .collect();
-    all.sort_by_key(|one| core::cmp::Reverse((one.failed(), one.cost.1, one.connections)));
+    all.sort_by_key(|one| core::cmp::Reverse((one.failed, one.cost.1, one.connections)));
     all
 }
 
@@ -91,11 +91,9 @@ pub(super) fn summary(report: &FileReport) -> Vec<String> {
     if report.connections.len() < MIN_CONNECTIONS {
         return Vec::new();
     }
-    let of = |found: &dyn Fn(&str) -> bool| {
-        report.connections.iter().filter(|one| one.primary.is_some_and(found)).count()
-    };
-    let failed = of(&|code| code.starts_with("CC0"));
-    let limited = of(&|code| !code.starts_with("CC0"));
+    let failed = report.connections.iter().filter(|one| one.failed).count();
+    let limited =
+        report.connections.iter().filter(|one| !one.failed && one.primary.is_some()).count();
     let rest = report.connections.len() - failed - limited;
     let mut lines = vec![format!(
         "summary: {failed} failed, {limited} limited by a finding, {rest} without one above a note"

@@ -6,29 +6,43 @@ use diagnose::rules::{Finding, Severity, time};
 use report::junit::{TestCase, TestMessage, TestOutcome, TestSuite};
 use units::Duration;
 
-use super::verdicts::{ConnectionVerdict, verdicts};
+use super::verdicts::{ConnectionVerdict, judged_verdicts};
 use super::{DiagnosisReport, FailOn};
 
 impl DiagnosisReport {
     /// Formats the report as JUnit XML. A connection fails on findings that meet the condition;
-    /// without one, on warnings and errors.
+    /// without one, on warnings and errors. One that cannot be judged is skipped, and a file in which
+    /// nothing was judged is an error.
     pub fn junit(&self, on: Option<FailOn>) -> String {
         let on = on.unwrap_or(FailOn::Severity(Severity::Warning));
-        let cases = verdicts(self, usize::MAX).iter().map(|one| case(one, on)).collect();
+        let mut cases: Vec<_> = judged_verdicts(self, on).iter().map(|one| case(one, on)).collect();
+        cases.extend(self.unjudged().map(|(file, reason)| TestCase {
+            class: file.to_owned(),
+            name: "nothing was judged".to_owned(),
+            seconds: 0.0,
+            outcome: TestOutcome::Error(TestMessage {
+                message: format!("nothing was judged: {reason}"),
+                text: String::new(),
+            }),
+        }));
         TestSuite { name: "ackclock diagnose".to_owned(), cases }.to_xml()
     }
 }
 
 fn case(one: &ConnectionVerdict<'_>, on: FailOn) -> TestCase {
-    let failing: Vec<&Finding> =
-        one.findings.iter().filter(|finding| on.is_met_by(finding)).collect();
+    let all = one.findings.iter().chain(&one.other_findings);
+    let failing: Vec<&Finding> = all.filter(|finding| on.is_met_by(finding)).collect();
     TestCase {
         class: one.file.to_owned(),
         name: format!("connection {}: {}", one.number, one.transfer),
         seconds: one.duration.as_secs_f64(),
-        outcome: match failing.first() {
-            None => TestOutcome::Passed,
-            Some(first) => TestOutcome::Failed(TestMessage {
+        outcome: match (failing.first(), one.unjudged) {
+            (None, None) => TestOutcome::Passed,
+            (None, Some(reason)) => TestOutcome::Skipped(TestMessage {
+                message: format!("not judged: {reason}"),
+                text: String::new(),
+            }),
+            (Some(first), _) => TestOutcome::Failed(TestMessage {
                 message: headline(first),
                 text: failing.iter().map(|finding| details(finding)).collect(),
             }),

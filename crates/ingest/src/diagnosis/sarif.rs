@@ -5,21 +5,21 @@
 
 use std::collections::BTreeMap;
 
-use diagnose::rules::Finding;
+use diagnose::rules::{Finding, Severity};
 use serde_json::{Value, json};
 
-use super::DiagnosisReport;
 use super::explain::{ExplainedRule, all};
 use super::json::FindingJson;
 use super::junit::headline;
-use super::verdicts::{ConnectionVerdict, verdicts};
+use super::verdicts::{ConnectionVerdict, judged_verdicts};
+use super::{DiagnosisReport, FailOn};
 
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
 
 impl DiagnosisReport {
     /// Formats the report as SARIF.
     pub fn sarif(&self) -> String {
-        let connections = verdicts(self, usize::MAX);
+        let connections = judged_verdicts(self, FailOn::Severity(Severity::Note));
         let rules: Vec<ExplainedRule> = all()
             .into_iter()
             .filter(|rule| {
@@ -35,7 +35,15 @@ impl DiagnosisReport {
             .map(|(one, finding)| result(one, finding, &numbers))
             .collect();
         let rules: Vec<Value> = rules.iter().map(rule_json).collect();
-        format!("{:#}\n", sarif_log(&rules, &results))
+        let mut log = sarif_log(&rules, &results);
+        let unjudged: Vec<Value> = self.unjudged().map(unjudged).collect();
+        if !unjudged.is_empty() {
+            log["runs"][0]["invocations"] = json!([{
+                "executionSuccessful": false,
+                "toolExecutionNotifications": unjudged,
+            }]);
+        }
+        format!("{log:#}\n")
     }
 }
 
@@ -51,6 +59,17 @@ pub fn sarif_log(rules: &[Value], results: &[Value]) -> Value {
                 "rules": rules,
             } },
             "results": results,
+        }],
+    })
+}
+
+/// A notification: nothing was judged in a file.
+fn unjudged((file, reason): (&str, &str)) -> Value {
+    json!({
+        "level": "error",
+        "message": { "text": format!("nothing was judged: {reason}") },
+        "locations": [{
+            "physicalLocation": { "artifactLocation": { "uri": path_uri(file) } },
         }],
     })
 }

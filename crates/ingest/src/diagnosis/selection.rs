@@ -30,7 +30,7 @@ pub struct ConnectionFilter {
 /// Order of connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ConnectionOrder {
-    /// Costliest first.
+    /// Failed ones first, then the costliest.
     #[default]
     Lost,
     /// Most payload first.
@@ -166,7 +166,7 @@ impl DiagnosisReport {
         for file in &mut self.files {
             let all = &mut file.connections;
             match order {
-                ConnectionOrder::Lost => all.sort_by_key(|one| Reverse((one.cost, one.noted))),
+                ConnectionOrder::Lost => all.sort_by_key(|one| Reverse(one.rank())),
                 ConnectionOrder::Bytes => all.sort_by_key(|one| Reverse(one.bytes)),
                 ConnectionOrder::Time => all.sort_by_key(|one| Reverse(one.duration)),
                 ConnectionOrder::Goodput => all.sort_by_key(|one| one.goodput_bps),

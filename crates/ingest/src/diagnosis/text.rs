@@ -57,7 +57,7 @@ impl DiagnosisReport {
         let limited = |file: &FileReport, one: &ConnectionReport| {
             let rule = one.primary.and_then(rule)?;
             Some((
-                one.cost,
+                (one.failed, one.cost),
                 file.file.name.clone(),
                 one.number(),
                 format!("{} {}", rule.code, rule.name),
@@ -67,12 +67,16 @@ impl DiagnosisReport {
             file.connections.iter().filter_map(|one| limited(file, one)).collect()
         };
         let mut all: Vec<_> = self.files.iter().flat_map(of).collect();
-        all.sort_by_key(|(cost, ..)| core::cmp::Reverse(*cost));
+        all.sort_by_key(|(rank, ..)| core::cmp::Reverse(*rank));
         if all.len() < 2 {
             return String::new();
         }
-        let mut out = format!("{} files, costliest connections first\n", self.files.len());
-        for (cost, file, number, limit) in all.iter().take(RANKED) {
+        let order = match all.iter().any(|((failed, _), ..)| *failed) {
+            true => "failed connections first, then the costliest",
+            false => "costliest connections first",
+        };
+        let mut out = format!("{} files, {order}\n", self.files.len());
+        for ((_, cost), file, number, limit) in all.iter().take(RANKED) {
             let _ = writeln!(out, "  {}  {file} flow {number}: {limit}", time(*cost));
         }
         if all.len() > RANKED {

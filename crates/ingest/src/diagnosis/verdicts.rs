@@ -1,13 +1,15 @@
 //! What TCP and QUIC connections have in common, for formats of other programs.
 
 use diagnose::quic::rules::quic_rule;
-use diagnose::rules::{Finding, rule};
+use diagnose::rules::{Finding, Severity, rule};
 use diagnose::socket::SocketLimit;
 use diagnose::{Limiter, quic::QuicLimiter};
 use units::Duration;
 
-use super::DiagnosisReport;
+use super::captured_quic::findings as findings_of_captured;
 use super::kernel::kernel_limit;
+use super::{DiagnosisReport, FailOn};
+use crate::inputs::CapturedQuicConnection;
 
 /// A diagnosed connection.
 #[derive(Debug)]
@@ -34,8 +36,12 @@ pub(super) struct ConnectionVerdict<'a> {
     pub(super) primary: Option<&'static str>,
     /// What limited it by the account of a kernel.
     pub(super) kernel: Option<SocketLimit>,
-    /// Findings, costliest first.
+    /// Findings: failures first, then the costliest.
     pub(super) findings: Vec<Finding>,
+    /// Findings of the direction with less data.
+    pub(super) other_findings: Vec<Finding>,
+    /// Why a condition cannot judge it; `None` if it can.
+    pub(super) unjudged: Option<&'static str>,
 }
 
 impl ConnectionVerdict<'_> {
@@ -55,14 +61,59 @@ impl ConnectionVerdict<'_> {
     }
 }
 
+/// The connections of all files for a tool that fails on them: those of TCP and of QUIC in logs, in
+/// the order of the text, then those of QUIC in captures.
+pub(super) fn judged_verdicts(report: &DiagnosisReport, on: FailOn) -> Vec<ConnectionVerdict<'_>> {
+    let mut all = verdicts_on(report, usize::MAX, Some(on));
+    for file in &report.files {
+        for one in &file.captured_quic {
+            let analysis = &one.analysis;
+            let findings = findings_of_captured(one, file);
+            let limit = findings.iter().find(|found| found.severity > Severity::Note);
+            let bytes = analysis.directions[analysis.main_dir() as usize].bytes;
+            let duration = Duration::from_nanos(analysis.duration());
+            all.push(ConnectionVerdict {
+                file: &file.file.name,
+                number: one.number,
+                is_quic: true,
+                transfer: format!("QUIC {} > {}", one.ends.src, one.ends.dst),
+                bytes,
+                duration,
+                goodput: if duration.is_zero() {
+                    0.0
+                } else {
+                    bytes as f64 / duration.as_secs_f64()
+                },
+                round_trip: None,
+                budget: Vec::new(),
+                primary: limit.map(|found| found.code),
+                kernel: None,
+                findings,
+                other_findings: Vec::new(),
+                unjudged: CapturedQuicConnection::unjudged_by(on),
+            });
+        }
+    }
+    all
+}
+
 /// The connections of all files, in the order of the text; at most `limit` of each file.
 pub(super) fn verdicts(report: &DiagnosisReport, limit: usize) -> Vec<ConnectionVerdict<'_>> {
+    verdicts_on(report, limit, None)
+}
+
+fn verdicts_on(
+    report: &DiagnosisReport,
+    limit: usize,
+    on: Option<FailOn>,
+) -> Vec<ConnectionVerdict<'_>> {
     let mut all = Vec::new();
     for file in &report.files {
         for one in file.connections.iter().take(limit) {
             let analysis = one.analysis();
             let diagnosis = file.diagnosis_of(one, &analysis);
             let budget = diagnosis.course.budget;
+            let other = file.diagnosis_of_other_direction(one, &analysis);
             all.push(ConnectionVerdict {
                 file: &file.file.name,
                 number: analysis.stream,
@@ -76,6 +127,8 @@ pub(super) fn verdicts(report: &DiagnosisReport, limit: usize) -> Vec<Connection
                 primary: diagnosis.primary,
                 kernel: kernel_limit(&analysis),
                 findings: diagnosis.findings,
+                other_findings: other.map_or_else(Vec::new, |other| other.findings),
+                unjudged: on.and_then(|on| one.unjudged_by(on)),
             });
         }
         for one in file.quic.iter().take(limit) {
@@ -97,6 +150,8 @@ pub(super) fn verdicts(report: &DiagnosisReport, limit: usize) -> Vec<Connection
                 primary: one.diagnosis.primary,
                 kernel: None,
                 findings: one.diagnosis.findings.clone(),
+                other_findings: Vec::new(),
+                unjudged: on.and_then(|on| one.unjudged_by(on)),
             });
         }
     }

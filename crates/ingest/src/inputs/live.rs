@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use diagnose::rules::Neighbours;
 use diagnose::{Analysis, Diagnosis, Limiter, TimeBudget};
 use packet::Dir;
 use packet::wire::Endpoints;
@@ -133,7 +134,7 @@ impl<'a> LiveReporter<'a> {
 
 impl LiveState {
     fn next(&mut self, analysis: &Analysis, from: u64) -> LiveConnection {
-        let diagnosis = Diagnosis::of(analysis, &[]);
+        let diagnosis = Diagnosis::of(analysis, &Neighbours::default());
         let bytes = analysis.main().map_or(0, |flow| flow.bytes);
         let budget = diagnosis.course.budget;
         let spent = |limiter: Limiter| budget.of(limiter).saturating_sub(self.budget.of(limiter));

@@ -34,7 +34,7 @@ pub(super) fn connections(report: &FileReport) -> ReportTable {
     });
     let all = report.connections.len();
     ReportTable {
-        caption: "Connections, by lost time".into(),
+        caption: "Connections, failed ones first, then by lost time".into(),
         columns: vec![
             TableColumn::numbers("flow"),
             TableColumn::words("transfer"),
@@ -95,7 +95,7 @@ pub(super) fn exchange(budget: &ExchangeBudget) -> ReportTable {
     }
 }
 
-/// The findings, costliest first; each links to its time in the graph.
+/// The findings in their order; each links to its time in the graph.
 pub(super) fn findings(
     findings: &[Finding],
     stream: u32,

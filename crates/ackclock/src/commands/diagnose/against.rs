@@ -26,7 +26,7 @@ struct LabelledCapture {
     file: String,
     /// The code of the cause, `healthy`, or several that are equally right, separated by commas.
     label: String,
-    /// The verdict: the primary finding of the costliest connection, or `healthy`.
+    /// The verdict: the primary finding of the worst connection, or `healthy`.
     verdict: Option<String>,
     right: bool,
     /// Why there is no verdict.
@@ -133,7 +133,7 @@ fn judge(one: &mut LabelledCapture, folder: &Path) {
             return;
         }
     };
-    // The costliest finding that is more than a note, of all connections.
+    // The finding of all connections that ranks highest, if it is more than a note.
     let verdict = report
         .files
         .iter()
@@ -141,9 +141,10 @@ fn judge(one: &mut LabelledCapture, folder: &Path) {
         .filter_map(|diagnosis| {
             let primary = diagnosis.primary?;
             let found = diagnosis.findings.into_iter().find(|found| found.code == primary)?;
-            (found.severity > Severity::Note).then_some((found.cost, primary))
+            let rank = (found.is_failure, found.cost);
+            (found.severity > Severity::Note).then_some((rank, primary))
         })
-        .max_by_key(|&(cost, _)| cost);
+        .max_by_key(|&(rank, _)| rank);
     let verdict = verdict.map_or(HEALTHY, |(_, code)| code);
     one.right = one.label.split(',').any(|label| label.trim().eq_ignore_ascii_case(verdict));
     one.verdict = Some(verdict.to_string());

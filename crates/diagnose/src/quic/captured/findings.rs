@@ -8,7 +8,7 @@ use units::Duration;
 
 use super::CapturedQuicAnalysis;
 use crate::quic::clock::{interval, seconds, time};
-use crate::quic::rules::{cc836, cc837, quic_rule};
+use crate::quic::rules::{cc836, cc837, quic_rule, sort};
 use crate::rules::{Confidence, Finding, Severity, count, many, number, percent, size};
 
 /// Repeated Initials within less are those of a ClientHello of several datagrams, in ns.
@@ -18,12 +18,15 @@ const FASTER: f64 = 4.0;
 /// Silences count from this part of the connection on.
 const SILENT_PART: u64 = 20;
 
-/// The findings of a connection, costliest first.
+/// Codes of the findings that a capture shows.
+pub const CAPTURED_CODES: [&str; 7] =
+    ["CC801", "CC802", "CC803", "CC815", "CC831", "CC836", "CC837"];
+
+/// The findings of a connection: failures first, then the costliest.
 pub fn captured_findings(analysis: &CapturedQuicAnalysis) -> Vec<Finding> {
     let rules = [no_answer, handshake, amplification, silences, marks, bursts, drop];
     let mut findings: Vec<_> = rules.iter().filter_map(|rule| rule(analysis)).collect();
-    let rank = |found: &Finding| (found.severity == Severity::Error, found.cost);
-    findings.sort_by(|a, b| rank(b).cmp(&rank(a)).then(a.code.cmp(b.code)));
+    sort(&mut findings);
     findings
 }
 
@@ -54,6 +57,7 @@ fn finding(
         cause: String::new(),
         help: rule.help,
         unseen: String::new(),
+        is_failure: false,
     })
 }
 
@@ -71,9 +75,8 @@ fn no_answer(analysis: &CapturedQuicAnalysis) -> Option<Finding> {
         .with([count("datagrams_sent", client.datagrams, "sent", sent)])
         .because("UDP is blocked, no host listens, or the server discards the packets")
         .unseen("datagrams that pass another interface than the captured one");
-    found.severity = Severity::Error;
     found.confidence = Confidence::Medium;
-    Some(found)
+    Some(found.failure())
 }
 
 /// CC801: Initials until the server answered one with its own. Cost: the time from the first to that one.

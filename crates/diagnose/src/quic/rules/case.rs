@@ -27,6 +27,7 @@ pub(super) fn finding(
         cause: String::new(),
         help: rule.help,
         unseen: String::new(),
+        is_failure: false,
     }
 }
 

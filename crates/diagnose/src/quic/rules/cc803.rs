@@ -8,7 +8,7 @@ use super::QuicRule;
 use super::case::finding;
 use crate::quic::QuicAnalysis;
 use crate::quic::clock::time;
-use crate::rules::{Finding, Severity, count, many};
+use crate::rules::{Finding, count, many};
 
 pub(super) const RULE: QuicRule = QuicRule {
     code: "CC803",
@@ -31,7 +31,7 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
     }
     let cost = analysis.duration();
     let title = format!("{} sent in {}, none received", many(analysis.sent, "packet"), time(cost));
-    let mut found = finding(analysis, &RULE, cost, title)
+    let found = finding(analysis, &RULE, cost, title)
         .with([
             count("packets_sent", analysis.sent, "sent", many(analysis.sent, "packet")),
             count(
@@ -43,6 +43,5 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
         ])
         .because("UDP is blocked, no host listens, or the peer discards the packets")
         .unseen("where the packets are lost");
-    found.severity = Severity::Error;
-    Some(found)
+    Some(found.failure())
 }

@@ -67,5 +67,5 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
         (_, true) => Severity::Error,
         _ => Severity::Warning,
     };
-    Some(found)
+    Some(found.failure_above_note())
 }
