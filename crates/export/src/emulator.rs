@@ -1,19 +1,20 @@
 //! Paths as commands of network emulators: Linux's `tc qdisc … netem` and FreeBSD's dummynet.
 //!
-//! [`netem`] and [`dummynet`] write one direction of a path, [`parse()`] reads such commands, and
-//! [`ParsedDirection::toml`] writes what it read as elements of a scenario.
+//! [`netem`] and [`dummynet`] write one direction of a path; [`import()`] reads such commands and
+//! writes a scenario with their path.
 
 mod direction;
-mod parse;
+mod import;
 
 use core::fmt::Write;
 
 use net::link::QueueLimit;
 use net::selection::SelectionRule;
+use sim::MAX_PACKETS_IN_FLIGHT;
 use sim::scenario::ElementSpec;
 
 use direction::Direction;
-pub use parse::{ParseError, ParsedDirection, parse};
+pub use import::{ImportError, TokenPosition, import};
 
 /// Size of the packets in which netem's limit is counted, in IP bytes.
 const PACKET: u64 = 1_500;
@@ -47,8 +48,9 @@ pub fn netem(elements: &[ElementSpec], device: &str) -> Result<String, Unsupport
     };
     let in_delay = rate.map_or(0, |rate| packets_in(rate, delay));
     // Without a link no packet is lost in a queue: netem's default of 1000 would lose some.
+    let unlimited = MAX_PACKETS_IN_FLIGHT as u64;
     let limit =
-        buffer.map_or(1_000_000, |buffer| buffer.saturating_add(in_delay)).min(1_000_000_000);
+        buffer.map_or(unlimited, |buffer| buffer.saturating_add(in_delay)).min(1_000_000_000);
     let _ = write!(out, " limit {limit}");
     if delay > 0 {
         let _ = write!(out, " delay {}us", delay as f64 / 1e3);

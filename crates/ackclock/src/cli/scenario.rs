@@ -127,8 +127,8 @@ Examples:
   ackclock scenario import path.sh > my.toml
   tc qdisc show | ackclock scenario import - > my.toml
 
-The first netem or pipe is the direction `forward`, the second `return`; without a second both are the same. Hosts and
-transfer are an example.";
+The first netem, tbf or pipe is the direction `forward`, the second `return`; without a second both are the same. Hosts
+and transfer are an example. A word that no scenario can represent, such as `htb` or `reorder`, is an error.";
 
 /// Arguments of `scenario import`.
 #[derive(Debug, Args)]

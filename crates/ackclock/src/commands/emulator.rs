@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use export::emulator;
+use export::emulator::{self, ImportError, TokenPosition};
+use scenario::{ScenarioError, decode};
 
 use super::load_with;
 use crate::cli::ExportArgs;
@@ -52,31 +53,24 @@ pub(super) fn import(file: &Path) -> Result<String, Failure> {
     let bytes = input::read(file)?;
     let name =
         if file == Path::new("-") { "standard input".into() } else { file.to_string_lossy() };
-    let Ok(text) = core::str::from_utf8(&bytes) else {
-        return Err(Failure::new(format!("{name} is no text")));
-    };
-    let directions =
-        emulator::parse(text).map_err(|error| Failure::new(format!("{name}: {error}")))?;
-    let (forward, back) = match directions.as_slice() {
-        [] => {
-            return Err(Failure::new(format!("{name}: no netem and no pipe"))
-                .hint("expected lines as of: tc qdisc show; or: ipfw pipe 1 config bw 10Mbit/s delay 20ms"));
-        }
-        [both] => (both, both),
-        [forward, back] => (forward, back),
-        more => {
-            return Err(Failure::new(format!(
-                "{name}: expected one or two directions, found {}",
-                more.len()
-            )));
-        }
-    };
-    Ok(format!(
-        "title = \"imported\"\nseed = 1\nduration = \"60s\"\n\n\
-         [host.sender]\nprofile = \"linux-6.18\"\n\n[host.receiver]\nprofile = \"linux-6.18\"\n\n\
-         [[path]]\nfrom = \"sender\"\nto = \"receiver\"\nforward = {}\nreturn = {}\n\n\
-         [[flow]]\nname = \"transfer\"\nfrom = \"sender\"\nto = \"receiver\"\nbulk = \"10MB\"\n",
-        forward.toml(),
-        back.toml()
-    ))
+    let text = decode(&bytes, &name).map_err(Failure::Scenario)?;
+    emulator::import(text).map_err(|error| {
+        let TokenPosition { line, column, width } = error.position;
+        let source_line = text.lines().nth(line - 1).unwrap_or_default().to_owned();
+        let file = name.clone().into_owned();
+        let ImportError { message, hint, .. } = error;
+        let (found, expected) = (None, None);
+        let error = ScenarioError {
+            file,
+            line,
+            column,
+            width,
+            source_line,
+            message,
+            found,
+            expected,
+            hint,
+        };
+        Failure::Scenario(vec![error])
+    })
 }
