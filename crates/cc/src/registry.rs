@@ -70,7 +70,29 @@ pub const NAMES: [&str; 4 + VARIANTS.len()] = {
 };
 
 /// Real names for which [`find`] returns [`ControllerNameError::NotModelled`].
-pub const NOT_MODELLED: [&str; 7] = ["cdg", "chd", "dctcp", "hd", "htcp", "vegas", "westwood"];
+pub const NOT_MODELLED: [&str; 21] = [
+    "bbr2",
+    "bbr3",
+    "bic",
+    "cdg",
+    "chd",
+    "copa",
+    "dctcp",
+    "hd",
+    "highspeed",
+    "htcp",
+    "hybla",
+    "illinois",
+    "ledbat",
+    "lp",
+    "nv",
+    "prague",
+    "scalable",
+    "vegas",
+    "veno",
+    "westwood",
+    "yeah",
+];
 
 /// The controller called `name` (`net.inet.tcp.cc.algorithm`, `net.ipv4.tcp_congestion_control`)
 /// on a system whose own CUBIC is `cubic`.

@@ -195,7 +195,7 @@ fn unknown_profile(text: &str, name: &str) -> Diagnostic {
         message: "there is no such profile".into(),
         expected: Some(NAMES.join(", ").into()),
         found: None,
-        hint: scenario::nearest(name, NAMES).map(|near| format!("did you mean `{near}`?").into()),
+        hint: scenario::not_modelled::profile(name, &NAMES).map(Into::into),
     }
 }
 
@@ -307,7 +307,8 @@ mod tests {
         let other = results(&text.replace("13.2", "13.9"));
         let said = other.ending.diagnostic().unwrap();
         assert_eq!((other.ending.word(), said.line, said.column), ("unreadable", 2, 13));
-        assert_eq!(said.hint.as_deref(), Some("did you mean `freebsd-13.0`?"));
+        let hint = "this version is not modelled; the nearest is `freebsd-13.2`";
+        assert_eq!(said.hint.as_deref(), Some(hint));
         assert_eq!(results("0 close(9) = -1 EBADF").profile, DEFAULT_PROFILE);
     }
 

@@ -17,6 +17,7 @@ use super::kinds::{
 };
 use super::knobs;
 use super::nearest::did_you_mean;
+use super::not_modelled;
 use super::offload::{self, GroTable, LroTable, ReceiveOffload, ReceiveOffloadType};
 use super::setting::{KnobsType, RawValues};
 use super::source::{SpannedError, TextSpan};
@@ -26,7 +27,7 @@ use super::tree::{TomlNode, TomlValue};
 static PROFILE: Key<ProfileType> =
     Key::required("profile", ProfileType, "TCP stack (operating system) or QUIC stack of the host");
 /// Names of the TCP profiles, followed by the QUIC profiles and the real implementations of QUIC.
-const ALL_NAMES: [&str; NAMES.len() + QUIC_NAMES.len() + real::NAMES.len()] = {
+pub(super) const ALL_NAMES: [&str; NAMES.len() + QUIC_NAMES.len() + real::NAMES.len()] = {
     let mut all = [""; NAMES.len() + QUIC_NAMES.len() + real::NAMES.len()];
     let mut at = 0;
     while at < all.len() {
@@ -303,7 +304,8 @@ impl KeyCodec for ProfileType {
     type Value = String;
 
     fn read(&self, key: &str, node: &TomlNode, reader: &mut ScenarioReader) -> Option<String> {
-        PROFILES.read(key, node, reader).map(str::to_owned)
+        let advice = |name: &str| not_modelled::profile(name, &ALL_NAMES);
+        PROFILES.read_or(key, node, reader, advice).map(str::to_owned)
     }
 
     fn write(&self, value: &String) -> toml_edit::Value {
@@ -336,12 +338,17 @@ impl KeyCodec for CongestionControlType {
         if names.contains(&name.as_str()) {
             return Some(name.clone());
         }
-        let message = match registry::NOT_MODELLED.contains(&name.as_str()) {
+        let advice = not_modelled::congestion_control(name);
+        let is_real = not_modelled::is_congestion_control(name);
+        let message = match is_real {
             true => format!("`{name}` is not modelled yet"),
             false => format!("unknown congestion control `{name}`"),
         };
         let fault = SpannedError::new(node.span, message).expected(quoted(&names));
-        reader.report(fault.hint(did_you_mean(name, names)));
+        reader.report(match is_real {
+            true => fault.hint(advice.map(str::to_owned)),
+            false => fault.hint(did_you_mean(name, names)),
+        });
         None
     }
 

@@ -214,10 +214,15 @@ impl<T> EnumType<T> {
     }
 }
 
-impl<T: Copy + PartialEq + Sync> KeyCodec for EnumType<T> {
-    type Value = T;
-
-    fn read(&self, key: &str, node: &TomlNode, reader: &mut ScenarioReader) -> Option<T> {
+impl<T: Copy> EnumType<T> {
+    /// Reads the value; the error for another name has the hint `advice`.
+    pub(super) fn read_or(
+        &self,
+        key: &str,
+        node: &TomlNode,
+        reader: &mut ScenarioReader,
+        advice: impl FnOnce(&str) -> Option<String>,
+    ) -> Option<T> {
         let expected = || one_of(self.texts());
         let TomlValue::Text(text) = &node.value else {
             return type_mismatch(key, node, &expected(), reader);
@@ -226,10 +231,17 @@ impl<T: Copy + PartialEq + Sync> KeyCodec for EnumType<T> {
         if found.is_none() {
             let fault =
                 SpannedError::new(node.span, format!("`{key}` cannot be {}", node.describe()));
-            let guess = did_you_mean(text, self.texts());
-            reader.report(fault.expected(expected()).hint(guess));
+            reader.report(fault.expected(expected()).hint(advice(text)));
         }
         found.map(|(_, meaning)| *meaning)
+    }
+}
+
+impl<T: Copy + PartialEq + Sync> KeyCodec for EnumType<T> {
+    type Value = T;
+
+    fn read(&self, key: &str, node: &TomlNode, reader: &mut ScenarioReader) -> Option<T> {
+        self.read_or(key, node, reader, |text| did_you_mean(text, self.texts()))
     }
 
     fn write(&self, value: &T) -> toml_edit::Value {

@@ -33,6 +33,7 @@ mod keys;
 mod kinds;
 mod knobs;
 mod nearest;
+pub mod not_modelled;
 mod offload;
 mod overrides;
 mod page;
@@ -97,6 +98,11 @@ pub struct Overrides {
     pub controllers: Vec<ExternalAlgorithm>,
     /// Hosts may be real kernels: for programs that can run them.
     pub kernels: bool,
+}
+
+/// Names of the keys and tables at the top of a scenario file.
+pub fn top_level_keys() -> impl Iterator<Item = &'static str> {
+    world::SECTION.keys.iter().map(|key| key.name())
 }
 
 /// A scenario with its source text.

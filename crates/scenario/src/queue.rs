@@ -10,6 +10,8 @@ use super::keys::{Key, KeyCodec, KeyType, Located, ScenarioReader};
 use super::kinds::{
     BoolType, DurationType, EnumType, IntegerType, SizeType, TableType, self_named, type_mismatch,
 };
+use super::nearest::did_you_mean;
+use super::not_modelled;
 use super::source::SpannedError;
 use super::table::{KeyTable as _, table};
 use super::tree::{TomlNode, TomlValue};
@@ -191,8 +193,8 @@ pub enum Discipline {
 }
 
 /// Names of disciplines with default parameters.
-const NAMES: EnumType =
-    EnumType { names: &self_named(["drop-tail", "codel", "fq_codel", "pie", "red"]) };
+const DISCIPLINES: [&str; 5] = ["drop-tail", "codel", "fq_codel", "pie", "red"];
+const NAMES: EnumType = EnumType { names: &self_named(DISCIPLINES) };
 
 /// A discipline: its name or a table.
 pub(super) struct DisciplineType;
@@ -212,13 +214,19 @@ impl KeyCodec for DisciplineType {
 
     fn read(&self, key: &str, node: &TomlNode, reader: &mut ScenarioReader) -> Option<Discipline> {
         match &node.value {
-            TomlValue::Text(_) => NAMES.read(key, node, reader).map(|name| match name {
-                "codel" => Discipline::CoDel(CodelTable::default()),
-                "fq_codel" => Discipline::FqCoDel(FqCodelTable::default()),
-                "pie" => Discipline::Pie(PieTable::default()),
-                "red" => Discipline::Red(RedTable::default()),
-                _ => Discipline::DropTail,
-            }),
+            TomlValue::Text(_) => {
+                let advice = |name: &str| match not_modelled::queue(name) {
+                    Some(advice) => Some(advice.to_owned()),
+                    None => did_you_mean(name, DISCIPLINES),
+                };
+                NAMES.read_or(key, node, reader, advice).map(|name| match name {
+                    "codel" => Discipline::CoDel(CodelTable::default()),
+                    "fq_codel" => Discipline::FqCoDel(FqCodelTable::default()),
+                    "pie" => Discipline::Pie(PieTable::default()),
+                    "red" => Discipline::Red(RedTable::default()),
+                    _ => Discipline::DropTail,
+                })
+            }
             TomlValue::Table(_) => {
                 let table = TableType::<QueueTable>::of(&SECTION).table(node, reader)?;
                 let codel = table.codel.map(|table| Discipline::CoDel(*table.value));

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use scenario::{Overrides, load, nearest};
+use scenario::{Overrides, load, nearest, not_modelled};
 
 /// The stack and congestion control of a sender.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,10 +55,12 @@ impl SuiteSender {
             },
         };
         let sender = Self { profile: profile.to_owned(), cc: cc.to_owned(), knobs: Vec::new() };
-        sender.check().map_err(|message| SenderError {
+        sender.check().map_err(|(message, hint)| SenderError {
             message: format!("`{profile}/{cc}` is not a sender: {message}"),
-            hint: "`ackclock scenario profiles` lists the profiles with their congestion control"
-                .to_owned(),
+            hint: hint.unwrap_or_else(|| {
+                "`ackclock scenario profiles` lists the profiles with their congestion control"
+                    .to_owned()
+            }),
         })?;
         Ok(sender)
     }
@@ -79,16 +81,18 @@ impl SuiteSender {
         self.knobs.push((name, value));
         match self.check() {
             Ok(()) => Ok(self),
-            Err(message) => Err(SenderError {
+            Err((message, hint)) => Err(SenderError {
                 message: format!("knob `{text}`: {message}"),
-                hint: "`ackclock scenario keys` lists the knobs of each system".to_owned(),
+                hint: hint.unwrap_or_else(|| {
+                    "`ackclock scenario keys` lists the knobs of each system".to_owned()
+                }),
             }),
         }
     }
 
     /// Whether a scenario may have this sender: the reader of scenarios knows which profile has which
-    /// congestion control and which knobs.
-    fn check(&self) -> Result<(), String> {
+    /// congestion control and which knobs. The error has the reader's message and hint.
+    fn check(&self) -> Result<(), (String, Option<String>)> {
         let text = format!(
             "{}[[path]]\nfrom = \"a\"\nto = \"b\"\nforward = []\nreturn = []\n\
              [[flow]]\nname = \"f\"\nfrom = \"a\"\nto = \"b\"\nbulk = \"1B\"\n",
@@ -96,17 +100,33 @@ impl SuiteSender {
         );
         match load(&text, "sender", &Overrides::default()) {
             Ok(_) => Ok(()),
-            Err(errors) => {
-                Err(errors.first().map_or_else(String::new, |error| error.message.clone()))
-            }
+            Err(errors) => Err(errors
+                .into_iter()
+                .next()
+                .map_or_else(Default::default, |error| (error.message, error.hint))),
         }
     }
 
     fn unknown(text: &str) -> SenderError {
-        let names = HOME.iter().map(|(cc, _)| *cc);
-        let hint = match nearest(text, names) {
+        let homes = || HOME.iter().map(|(cc, _)| *cc);
+        if not_modelled::is_congestion_control(text) {
+            let modelled = || format!("modelled are {}", homes().collect::<Vec<_>>().join(", "));
+            return SenderError {
+                message: format!("`{text}` is not modelled"),
+                hint: not_modelled::congestion_control(text).map_or_else(modelled, str::to_owned),
+            };
+        }
+        let hint = match nearest(text, homes()) {
             Some(near) => format!("did you mean `{near}`?"),
-            None => format!("write `PROFILE/CC`, such as `freebsd-main/{text}`"),
+            None => {
+                let named = Self {
+                    profile: "freebsd-main".to_owned(),
+                    cc: text.to_owned(),
+                    knobs: Vec::new(),
+                };
+                let cc = if named.check().is_ok() { text } else { "newreno" };
+                format!("write `PROFILE/CC`, such as `freebsd-main/{cc}`")
+            }
         };
         SenderError { message: format!("unknown sender `{text}`"), hint }
     }

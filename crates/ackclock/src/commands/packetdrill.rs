@@ -14,7 +14,7 @@ use runner::packet_scripts::{
     Ending, NonFatal, ScriptOverrides, ScriptResult, ScriptSettings, ScriptTotals, check_profile,
     details, json, junit, run_script, summary, table,
 };
-use scenario::{decode, nearest};
+use scenario::{decode, not_modelled};
 use units::Duration;
 
 use crate::cli::PacketdrillArgs;
@@ -30,10 +30,8 @@ pub(super) fn run(args: &PacketdrillArgs) -> Result<ExitCode, Failure> {
     if let Some(name) = &args.profile {
         check_profile(name).map_err(|names| {
             let failure = Failure::new(format!("unknown profile `{name}`"));
-            failure.hint(match nearest(name, names.iter().copied()) {
-                Some(near) => format!("did you mean `{near}`?"),
-                None => format!("profiles are {}", names.join(", ")),
-            })
+            let advice = not_modelled::profile(name, names);
+            failure.hint(advice.unwrap_or_else(|| format!("profiles are {}", names.join(", "))))
         })?;
     }
     let mut files = Vec::new();

@@ -37,8 +37,12 @@ fn missing_units_are_suggested() {
 #[test]
 fn misspelt_names_are_suggested() {
     one_mistake("profile = \"freebsd", "profil = \"freebsd", "did you mean `profile`?");
-    one_mistake("freebsd-13.2", "freebsd-13.22", "did you mean `freebsd-13.2`?");
+    one_mistake("freebsd-13.2", "freebsd-13.22", "the nearest is `freebsd-13.2`");
+    one_mistake("freebsd-13.2", "freebds-13.2", "did you mean `freebsd-13.2`?");
     one_mistake("freebsd-13.2", "windows-11", "`profile` cannot be \"windows-11\"");
+    one_mistake("freebsd-13.2", "linux-6.19", "not modelled; the nearest is `linux-6.18`");
+    one_mistake("\"reno\"", "\"bbr3\"", "`bbr` is BBR version 1, which differs");
+    one_mistake("\"reno\"", "\"prague\"", "`prague` is not modelled yet");
     one_mistake("\"reno\"", "\"htcp\"", "`htcp` is not modelled yet");
     let bbr = "freebsd-13.2\", cc = \"bbr";
     one_mistake("freebsd-13.2", bbr, "`bbr` needs the delivery rates of Linux's stack");
