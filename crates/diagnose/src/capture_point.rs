@@ -7,7 +7,7 @@
 
 use packet::Dir;
 
-use units::Duration;
+use units::{Duration, SeqNum};
 
 use crate::CapturedPacket;
 
@@ -105,9 +105,10 @@ fn to_ack(packets: &[CapturedPacket], dir: Dir) -> Option<Duration> {
             continue;
         }
         let end = sent.seq.0.wrapping_add(sent.payload);
+        let acks_data = |ack: SeqNum| ack.0.wrapping_sub(end) as i32 >= 0;
         let ack = packets[n + 1..]
             .iter()
-            .find(|p| p.segment.dir != dir && p.segment.ack.0.wrapping_sub(end) as i32 >= 0);
+            .find(|p| p.segment.dir != dir && p.segment.acknowledgment().is_some_and(acks_data));
         if let Some(ack) = ack {
             let took = ack.at.since(data.at);
             best = Some(best.map_or(took, |best: Duration| best.min(took)));

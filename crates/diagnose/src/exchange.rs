@@ -278,7 +278,10 @@ impl ExchangeLog {
             }
             Some((_, since)) => {
                 let length = at.since(since.at);
-                if peer.is_none_or(|peer| peer.is_wholly_acked_by(packet.segment.ack)) {
+                let acks_all = |peer: &HalfConnection| {
+                    packet.segment.acknowledgment().is_some_and(|ack| peer.is_wholly_acked_by(ack))
+                };
+                if peer.is_none_or(acks_all) {
                     let wait = LongestWait { length, frames: (since.frame, frame), until: at };
                     self.budget.thinking[dir as usize].add(wait);
                     self.check_slow_response(wait, packet, own, peer);

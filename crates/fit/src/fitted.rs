@@ -5,8 +5,11 @@ use core::fmt;
 use diagnose::capture_point::CapturePoint;
 use diagnose::episodes::{RecoveryEpisode, RecoveryTrigger};
 use diagnose::{Analysis, Limiter, Timeline};
-use packet::{Dir, IpVersion};
+use packet::{Dir, Flags, IpVersion};
 
+use units::Duration;
+
+use crate::losses::SequenceUnwrapper;
 use crate::{LossEstimate, PeerSystem, WritePattern};
 
 /// Description of an estimate, for the user.
@@ -75,9 +78,13 @@ pub struct PathFit {
     pub headers: u64,
     /// Bytes of the stream.
     pub bytes: u64,
-    /// Time from the handshake (or the first packet) to the delivery of the last byte, in ns.
+    /// The handshake was captured: times count from its first packet, else from the first data.
+    pub opened: bool,
+    /// Round trip from the capture point to the sender, in ns; 0 if unknown.
+    pub to_sender: u64,
+    /// Time to the delivery of the last byte, in ns.
     pub time: u64,
-    /// Bytes delivered over time, in ns from the handshake: for comparison with a run.
+    /// Bytes delivered over time in ns: for comparison with a run.
     pub delivered: Vec<(u64, u64)>,
     /// Round-trip time without queues, in ns.
     pub rtt: u64,
@@ -283,7 +290,9 @@ impl PathFit {
             );
         }
         let window = flow.window.filter(|_| held_by(Limiter::Rwnd)).map(|(_, most, _)| most);
-        let time = flow.last_delivery.since(flow.span.0).as_nanos();
+        let opened = analysis.opened;
+        let begin = if opened { flow.span.0 } else { flow.first_data.0 };
+        let time = flow.last_delivery.since(begin).as_nanos();
         let goodput = flow.bytes as f64 * 8e9 / time.max(1) as f64;
         // A closing window is due to a slow reader; otherwise it is the buffer size.
         let closes = flow.window.is_some_and(|(least, most, _)| least * 2 < most);
@@ -294,10 +303,21 @@ impl PathFit {
                 format!("the receiver advertised at most {window} B, which limited the sender"),
             );
         }
-        // A sender limited by the receive window also pauses.
-        let writes = match window {
-            Some(_) => WritePattern::Bulk,
-            None => WritePattern::of(packets, flow.dir, flow.mss, (rtt / 4).max(2_000_000)),
+        let to_sender = match flow.dir {
+            Dir::Forward => analysis.distances.to_client,
+            Dir::Reverse => analysis.distances.to_server,
+        };
+        let to_sender = to_sender.map_or(0, Duration::as_nanos).min(rtt);
+        // A sender limited by a window also pauses.
+        let waits = [Limiter::Application, Limiter::Idle].map(|one| course.budget.of(one));
+        let is_limited = WritePattern::is_habit(
+            (waits[0] + waits[1]).as_nanos(),
+            course.budget.whole().as_nanos(),
+        );
+        let writes = if window.is_none() && is_limited {
+            WritePattern::of(packets, flow.dir, flow.mss, (rtt / 4).max(2_000_000), to_sender)
+        } else {
+            WritePattern::Bulk
         };
         if let WritePattern::Paced(bytes, every) = writes {
             reported("application", format!("it writes {bytes} B every {} us", every / 1_000));
@@ -311,8 +331,10 @@ impl PathFit {
             mss: flow.mss,
             headers,
             bytes: flow.bytes,
+            opened,
+            to_sender,
             time,
-            delivered: delivered(analysis, flow.dir, flow.span.0.as_nanos()),
+            delivered: delivered(analysis, flow.dir, begin.as_nanos()),
             rtt,
             rate,
             buffer,
@@ -375,15 +397,28 @@ fn held(analysis: &Analysis, dir: Dir, rtt: u64) -> Option<(u64, u64)> {
     longest.map(|(sent, back)| (sent - start, back - start - rtt))
 }
 
-/// Returns the bytes acknowledged over time.
+/// Returns the bytes of the stream acknowledged over time. The stream begins after the SYN, or with
+/// the first byte that was captured.
 fn delivered(analysis: &Analysis, dir: Dir, start: u64) -> Vec<(u64, u64)> {
-    let mut stream = crate::losses::SequenceUnwrapper::default();
-    let mut base = None;
+    let mut stream = SequenceUnwrapper::default();
+    let mut places = Vec::new();
+    let (mut after_syn, mut first_data) = (None, None::<u64>);
+    for packet in &analysis.packets {
+        let segment = &packet.segment;
+        if segment.dir != dir {
+            let Some(ack) = segment.acknowledgment() else { continue };
+            places.push((packet.at.as_nanos().saturating_sub(start), stream.place(ack.0)));
+        } else if segment.flags.has(Flags::SYN) {
+            after_syn = Some(stream.place(segment.seq.0.wrapping_add(1)));
+        } else if segment.payload > 0 {
+            let place = stream.place(segment.seq.0);
+            first_data = Some(first_data.map_or(place, |first| first.min(place)));
+        }
+    }
+    let Some(base) = after_syn.or(first_data) else { return Vec::new() };
     let mut curve: Vec<(u64, u64)> = Vec::new();
-    for packet in analysis.packets.iter().filter(|packet| packet.segment.dir != dir) {
-        let ack = stream.place(packet.segment.ack.0);
-        let base = *base.get_or_insert(ack);
-        let (at, bytes) = (packet.at.as_nanos().saturating_sub(start), ack - base.min(ack));
+    for (at, place) in places {
+        let bytes = place.saturating_sub(base);
         if curve.last().is_none_or(|last| last.1 < bytes) {
             curve.push((at, bytes));
         }

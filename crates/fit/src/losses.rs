@@ -247,7 +247,7 @@ impl LossEstimate {
 fn duplicates(packet: &CapturedPacket) -> Option<(u32, u32)> {
     let segment = &packet.segment;
     let (first, rest) = segment.sack_blocks().split_first()?;
-    let below = segment.ack.0.wrapping_sub(first.right.0) < 1 << 31;
+    let below = segment.acknowledgment()?.0.wrapping_sub(first.right.0) < 1 << 31;
     let within = rest.first().is_some_and(|second| {
         first.left.0.wrapping_sub(second.left.0) < 1 << 31
             && second.right.0.wrapping_sub(first.right.0) < 1 << 31
@@ -274,7 +274,7 @@ impl SequenceUnwrapper {
 
 #[cfg(test)]
 mod tests {
-    use packet::{Options, SackBlock, SackBlocks, Segment};
+    use packet::{Flags, Options, SackBlock, SackBlocks, Segment};
     use units::{Instant, SeqNum};
 
     use super::*;
@@ -302,7 +302,7 @@ mod tests {
         assert!(blocks.push(SackBlock { left: SeqNum(1_000), right: SeqNum(2_000) }));
         let mut dsack = data(90, 0);
         dsack.segment.dir = Dir::Reverse;
-        dsack.segment.ack = SeqNum(3_000);
+        (dsack.segment.flags, dsack.segment.ack) = (Flags::ACK, SeqNum(3_000));
         dsack.segment.payload = 0;
         dsack.segment.options = Options::Sack(blocks);
         packets.push(dsack);

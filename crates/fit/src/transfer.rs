@@ -1,6 +1,6 @@
 //! What a captured TCP transfer and a logged QUIC transfer have in common once they are fitted.
 
-use diagnose::capture_point::CapturePoint;
+use packet::Dir;
 
 use crate::{Basis, LossPattern, PathFit, QuicFit};
 
@@ -60,11 +60,14 @@ impl FittedTransfer for PathFit {
     }
 
     fn starts_with_data(&self) -> bool {
-        false
+        !self.opened
     }
 
+    /// The start of an upload passes the capture point half a round trip to the sender after it left,
+    /// and its ACKs pass there as much before they arrive. A download starts at the receiver, as much
+    /// before it is at the sender.
     fn ahead(&self) -> u64 {
-        if self.point == CapturePoint::Receiver { self.rtt / 2 } else { 0 }
+        if self.opened && self.dir == Dir::Reverse { 0 } else { self.to_sender }
     }
 
     fn is_random(&self) -> bool {

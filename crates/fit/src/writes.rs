@@ -26,19 +26,31 @@ struct WriteBurst {
 }
 
 impl WritePattern {
-    /// Detects the pattern from the new data of direction `dir`. A write starts with data more than
-    /// `pause` ns after the sender ran out of data: everything was acknowledged, or the last
-    /// segment was shorter than `mss`.
-    pub(crate) fn of(packets: &[CapturedPacket], dir: Dir, mss: u64, pause: u64) -> Self {
+    /// Whether pauses of `paused` ns in a `time` of ns are a pattern.
+    pub(crate) const fn is_habit(paused: u64, time: u64) -> bool {
+        paused.saturating_mul(HABIT) >= time
+    }
+
+    /// Detects the pattern from the new data of direction `dir`, captured at a point `to_sender` ns
+    /// (round trip) from the sender. A write starts with data more than `pause` ns after the sender
+    /// ran out of data: everything was acknowledged, or the last segment was shorter than `mss`.
+    pub(crate) fn of(
+        packets: &[CapturedPacket],
+        dir: Dir,
+        mss: u64,
+        pause: u64,
+        to_sender: u64,
+    ) -> Self {
         let mut stream = SequenceUnwrapper::default();
         let mut writes: Vec<WriteBurst> = Vec::new();
         let (mut top, mut acked, mut acked_at, mut short) = (0, 0, 0, false);
         for packet in packets {
             let segment = &packet.segment;
             if segment.dir != dir {
-                let ack = stream.place(segment.ack.0);
+                let Some(ack) = segment.acknowledgment() else { continue };
+                let ack = stream.place(ack.0);
                 if ack > acked {
-                    (acked, acked_at) = (ack, packet.at.as_nanos());
+                    (acked, acked_at) = (ack, packet.at.as_nanos() + to_sender);
                 }
                 continue;
             }
@@ -51,12 +63,13 @@ impl WritePattern {
             let at = packet.at.as_nanos();
             let since = |last: &WriteBurst| match (short, acked >= top) {
                 (true, _) => Some(last.end),
-                // Data released by an ACK follows immediately.
+                // Data released by an ACK follow immediately at the sender, and a round trip to it
+                // later here.
                 (false, true) => Some(last.end.max(acked_at)),
                 (false, false) => None,
             };
             match writes.last_mut() {
-                Some(last) if since(last).is_none_or(|since| at - since <= pause) => {
+                Some(last) if since(last).is_none_or(|since| at.saturating_sub(since) <= pause) => {
                     last.end = at;
                     last.bytes += fresh;
                 }
@@ -66,9 +79,10 @@ impl WritePattern {
             short = !u64::from(segment.payload).is_multiple_of(mss.max(1));
         }
         let (Some(first), Some(last)) = (writes.first(), writes.last()) else { return Self::Bulk };
-        let paused: u64 = writes.windows(2).map(|pair| pair[1].begin - pair[0].end).sum();
+        let paused: u64 =
+            writes.windows(2).map(|pair| pair[1].begin.saturating_sub(pair[0].end)).sum();
         // Two pauses are no pattern; the last write may be shorter.
-        if writes.len() < 4 || paused * HABIT < last.end - first.begin {
+        if writes.len() < 4 || !Self::is_habit(paused, last.end - first.begin) {
             return Self::Bulk;
         }
         let bytes = median(writes[..writes.len() - 1].iter().map(|write| write.bytes));
@@ -85,14 +99,14 @@ fn median(values: impl Iterator<Item = u64>) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use packet::Segment;
+    use packet::{Flags, Segment};
     use units::{Instant, SeqNum};
 
     use super::*;
 
     fn packet(millis: u64, dir: Dir, seq: u32, ack: u32, payload: u32) -> CapturedPacket {
-        let segment =
-            Segment { dir, seq: SeqNum(seq), ack: SeqNum(ack), payload, ..Segment::default() };
+        let (flags, seq, ack) = (Flags::ACK, SeqNum(seq), SeqNum(ack));
+        let segment = Segment { flags, dir, seq, ack, payload, ..Segment::default() };
         let at = Instant::from_nanos(millis * 1_000_000);
         CapturedPacket {
             at,
@@ -120,8 +134,47 @@ mod tests {
             clocked.push(packet(at, Dir::Forward, seq, 0, 3_000));
             clocked.push(packet(at + 50, Dir::Reverse, 0, seq + 3_000, 0));
         }
-        let writes = WritePattern::of(&paced, Dir::Forward, 1_000, 5_000_000);
+        let of = |packets: &[CapturedPacket], to_sender| {
+            WritePattern::of(packets, Dir::Forward, 1_000, 5_000_000, to_sender)
+        };
+        assert_eq!(of(&paced, 0), WritePattern::Paced(3_000, 50_000_000));
+        assert_eq!(of(&clocked, 0), WritePattern::Bulk);
+    }
+
+    /// At the receiver everything is acknowledged at once, and the data that an ACK releases arrive
+    /// a round trip later.
+    #[test]
+    fn at_the_receiver_flights_of_the_window_are_no_writes() {
+        let mut flights = vec![syn(u32::MAX / 3)];
+        for n in 0..10_u32 {
+            let (at, seq) = (50 * u64::from(n), 3_000 * n);
+            flights.push(packet(at, Dir::Forward, seq, 0, 3_000));
+            flights.push(packet(at, Dir::Reverse, 0, seq + 3_000, 0));
+        }
+        let writes = WritePattern::of(&flights, Dir::Forward, 1_000, 12_500_000, 50_000_000);
+        assert_eq!(writes, WritePattern::Bulk);
+        // Nearer to the sender, the same are its pauses.
+        let writes = WritePattern::of(&flights, Dir::Forward, 1_000, 12_500_000, 20_000_000);
         assert_eq!(writes, WritePattern::Paced(3_000, 50_000_000));
-        assert_eq!(WritePattern::of(&clocked, Dir::Forward, 1_000, 5_000_000), WritePattern::Bulk);
+    }
+
+    /// The acknowledgment number of a SYN without the ACK flag means nothing.
+    #[test]
+    fn a_syn_acknowledges_nothing() {
+        let mut clocked = vec![syn(1 << 30)];
+        for n in 0..10_u32 {
+            let (at, seq) = (50 * u64::from(n), 3_000 * n);
+            clocked.push(packet(at, Dir::Forward, seq, 0, 3_000));
+            clocked.push(packet(at + 50, Dir::Reverse, 0, seq + 3_000, 0));
+        }
+        let writes = WritePattern::of(&clocked, Dir::Forward, 1_000, 5_000_000, 0);
+        assert_eq!(writes, WritePattern::Bulk);
+    }
+
+    /// A SYN of the receiver with this number in the field of the acknowledgment.
+    fn syn(ack: u32) -> CapturedPacket {
+        let mut syn = packet(0, Dir::Reverse, 0, ack, 0);
+        syn.segment.flags = Flags::SYN;
+        syn
     }
 }

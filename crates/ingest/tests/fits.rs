@@ -39,6 +39,8 @@ prop_compose! {
             mss,
             headers,
             bytes: 1,
+            opened: true,
+            to_sender: 0,
             time: 0,
             delivered: Vec::new(),
             rtt: 0,

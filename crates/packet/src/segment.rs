@@ -298,7 +298,7 @@ pub struct Segment {
     pub ecn: u8,
     /// Control bits.
     pub flags: Flags,
-    /// Acknowledgment number.
+    /// Acknowledgment number field; see [`acknowledgment`](Self::acknowledgment).
     pub ack: SeqNum,
     /// Window field as in the header, unscaled.
     pub window: u16,
@@ -319,6 +319,13 @@ impl Segment {
     #[inline]
     pub const fn seq_len(&self) -> u32 {
         self.payload + self.flags.has(Flags::SYN) as u32 + self.flags.has(Flags::FIN) as u32
+    }
+
+    /// The acknowledgment number; `None` without the ACK flag, where the field has no meaning
+    /// (RFC 9293 section 3.1).
+    #[inline]
+    pub const fn acknowledgment(&self) -> Option<SeqNum> {
+        if self.flags.has(Flags::ACK) { Some(self.ack) } else { None }
     }
 
     /// The SACK blocks; empty on a SYN.

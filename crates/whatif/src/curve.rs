@@ -153,6 +153,8 @@ impl Observer for DeliveryCurve {
         if outbound {
             if segment.flags.has(Flags::SYN) {
                 self.first = Some(SeqNum(segment.seq.0.wrapping_add(1)));
+            } else if segment.payload > 0 && self.from_data && self.origin == 0 {
+                self.origin = at.as_nanos();
             }
         } else if let Some(first) = self.first
             && segment.flags.has(Flags::ACK)

@@ -1,14 +1,21 @@
 //! Recorded Linux transfers, fitted from their captures alone and simulated.
 
 use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use ackclock_whatif as whatif;
 use diagnose::AnalysisSettings;
-use export::capture::PcapngRecorder;
+use export::capture::{self, PcapngRecorder};
+use fit::FitError;
 use ingest::inputs::{self, CapturedConnection, InputFile};
+use packet::{Flags, Segment};
+use record::{Event, EventSource, Recorder, SenderState};
 use scenario::{Overrides, load};
-use whatif::{MAX_EVENTS, WhatIf, WhatIfRequest};
+use sim::Observer;
+use sim::scenario::TapPoint;
+use units::Instant;
+use whatif::{MAX_EVENTS, WhatIf, WhatIfError, WhatIfRequest};
 
 /// Scenarios of which two recordings differ by more than 5 % (golden/linux/README.md: queue
 /// overflow, HyStart's timing, BBR, competition).
@@ -108,4 +115,122 @@ fn a_larger_limit_is_predicted_from_a_capture() {
     // 11 % since the receiver and the sender follow their kernels in closed loop; the fit was not
     // changed.
     assert!(off.abs() <= 0.12, "{off:+.3}: {}", answer.to_text());
+}
+
+/// A capture without the packets of the handshake.
+struct WithoutSyns<R>(R);
+
+impl<R: Recorder> Recorder for WithoutSyns<R> {
+    const ON: bool = R::ON;
+
+    fn record(&mut self, at: Instant, who: EventSource, event: Event, state: Option<&SenderState>) {
+        self.0.record(at, who, event, state);
+    }
+}
+
+impl<R: Observer> Observer for WithoutSyns<R> {
+    fn tap(&mut self, at: Instant, tap: usize, outbound: bool, segment: &Segment) {
+        if !segment.flags.has(Flags::SYN) {
+            self.0.tap(at, tap, outbound, segment);
+        }
+    }
+}
+
+/// Captures a transfer of 2 MB at a host, and reads the capture.
+fn captured(application: &str, losses: &str, host: usize, with_syns: bool) -> CapturedConnection {
+    let text = format!(
+        r#"
+seed = 3
+duration = "60s"
+[host.a]
+profile = "linux-6.18"
+[host.b]
+profile = "linux-6.18"
+[[path]]
+from = "a"
+to = "b"
+forward = [{losses}{{ link = {{ rate = "40Mbit/s", buffer = "1MB" }} }}, {{ delay = "13ms" }}]
+return = [{losses}{{ link = {{ rate = "40Mbit/s", buffer = "1MB" }} }}, {{ delay = "13ms" }}]
+[[flow]]
+name = "transfer"
+from = "a"
+to = "b"
+{application}
+"#
+    );
+    let mut scenario = load(&text, "transfer", &Overrides::default()).unwrap().scenario;
+    let tap = capture::tap(&mut scenario, host, TapPoint::Wire);
+    let mut seen = PcapngRecorder::new(&scenario, &[tap], "", Vec::new()).unwrap();
+    if with_syns {
+        sim::run(&scenario, &mut seen).unwrap();
+    } else {
+        sim::run(&scenario, &mut WithoutSyns(&mut seen)).unwrap();
+    }
+    let bytes = seen.finish().unwrap();
+    let source = InputFile { name: "transfer".into(), bytes: Box::new(bytes.as_slice()) };
+    let settings = AnalysisSettings { packets: usize::MAX, turns: MAX_EVENTS };
+    inputs::read(vec![source], settings).unwrap().streams.swap_remove(0)
+}
+
+/// The time without losses is predicted from a capture with random losses, for uploads and
+/// downloads, at either host, with the handshake and without.
+#[test]
+fn a_path_without_its_losses_is_predicted_in_both_directions() {
+    let applications = [
+        ("upload", r#"bulk = "2MB""#),
+        (
+            "download",
+            r#"requests = { request = "300B", response = "2MB", think = "1s", count = 1 }"#,
+        ),
+    ];
+    let losses = r#"{ loss = "1%", only = "data" }, "#;
+    let mut lines = String::new();
+    let mut wrong = 0;
+    for (name, application) in applications {
+        for host in 0..2 {
+            for with_syns in [true, false] {
+                let stream = captured(application, losses, host, with_syns);
+                let set = vec!["path.forward.loss=0%".to_owned()];
+                let request = WhatIfRequest { set, ..WhatIfRequest::default() };
+                // Without the handshake and without data of the receiver, round trips are not visible there.
+                let is_blind = !with_syns && host == usize::from(name == "upload");
+                let answer = match WhatIf::of(&stream, &request) {
+                    Err(WhatIfError::Fit(FitError::NoRoundTrip)) if is_blind => continue,
+                    answer => answer.unwrap_or_else(|error| panic!("{name}, host {host}: {error}")),
+                };
+                let lossless = captured(application, "", host, with_syns);
+                let truth = WhatIf::of(&lossless, &WhatIfRequest::default()).unwrap().recorded;
+                let predicted = answer.alternatives[0].course.time_s;
+                let off = predicted / truth.time_s - 1.0;
+                wrong += u32::from(off.abs() > 0.1 || !answer.licensed);
+                lines += &format!(
+                    "{name}, host {host}, SYNs {with_syns}: {:.3} s with losses, timing error {:.1} %, \
+                     {predicted:.3} s predicted, {:.3} s simulated\n",
+                    answer.recorded.time_s,
+                    answer.senders[0].misfit * 100.0,
+                    truth.time_s
+                );
+            }
+        }
+    }
+    assert_eq!(wrong, 0, "{lines}");
+}
+
+/// Transfers of real hosts with a known time without losses: 1.36 s and 1.09 s
+/// (golden/captures/recorded/README.md).
+#[test]
+fn real_transfers_without_their_losses() {
+    let place = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../golden/captures/recorded/whatif");
+    for (name, truth) in [("download", 1.36), ("upload", 1.09)] {
+        let mut bytes = Vec::new();
+        File::open(place.join(format!("{name}.pcap.xz"))).unwrap().read_to_end(&mut bytes).unwrap();
+        let source = InputFile { name: name.into(), bytes: Box::new(bytes.as_slice()) };
+        let settings = AnalysisSettings { packets: usize::MAX, turns: MAX_EVENTS };
+        let stream = inputs::read(vec![source], settings).unwrap().streams.swap_remove(0);
+        let set = vec!["path.forward.loss=0%".to_owned()];
+        let answer =
+            WhatIf::of(&stream, &WhatIfRequest { set, ..WhatIfRequest::default() }).unwrap();
+        let off = answer.alternatives[0].course.time_s / truth - 1.0;
+        assert!(answer.licensed && off.abs() <= 0.1, "{off:+.3}: {}", answer.to_text());
+    }
 }

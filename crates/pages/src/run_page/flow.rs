@@ -276,8 +276,11 @@ impl FlowStory {
         if outbound {
             return;
         }
+        // An RST may have no acknowledgment number.
+        let ack =
+            segment.acknowledgment().map_or(amount(self.una.0), |ack| self.stream_offset(ack));
         if let Some((flag, _)) = sign {
-            let y = if flag == Flags::SYN { 0 } else { self.stream_offset(segment.ack) };
+            let y = if flag == Flags::SYN { 0 } else { ack };
             let word = match flag {
                 Flags::SYN => "SYN of the peer",
                 Flags::FIN => "FIN of the peer",
@@ -285,7 +288,6 @@ impl FlowStory {
             };
             self.recorded.control.push((x, y, word));
         }
-        let ack = self.stream_offset(segment.ack);
         for (number, block) in segment.sack_blocks().iter().enumerate() {
             let (low, high) = (self.stream_offset(block.left), self.stream_offset(block.right));
             // RFC 2883 section 4: the first block reports a duplicate if it is below the

@@ -74,7 +74,10 @@ pub(super) fn read(input: impl Read, file: &mut File) -> io::Result<LogFile> {
                 PacketDirection::Out if segment.payload > 0 => {
                     log.anchors.push((Anchor::Sent(segment.seq.0), at));
                 }
-                PacketDirection::In => log.anchors.push((Anchor::Acked(segment.ack.0), at)),
+                PacketDirection::In => {
+                    let ack = segment.acknowledgment();
+                    log.anchors.extend(ack.map(|ack| (Anchor::Acked(ack.0), at)));
+                }
                 PacketDirection::Out => {}
             }
             // The log has headers only, which is not truncation.

@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 
 use diagnose::StateSample;
 use diagnose::socket::SocketSample;
-use packet::Dir;
 use packet::wire::Endpoints;
+use packet::{Dir, Flags};
 use units::{Duration, Instant};
 
 use super::ConnectionTable;
@@ -79,7 +79,7 @@ impl ConnectionTable {
                 first.entry(Anchor::Sent(seen.seq)).or_insert(seen.at);
             }
         }
-        for seen in seen(dir.reversed()) {
+        for seen in seen(dir.reversed()).iter().filter(|seen| Flags(seen.flags).has(Flags::ACK)) {
             first.entry(Anchor::Acked(seen.ack)).or_insert(seen.at);
         }
         let begins = self.begins(index);
