@@ -582,3 +582,56 @@ fn the_lean_reader_has_the_same_data() {
         assert_eq!(lean, data(QlogReader::new(log)));
     }
 }
+
+/// Lengths where stacks write them: of the data of a frame beside its fields, in `raw.length` or, without
+/// the header of the frame, in `raw.payload_length` (quiche since 0.30); of a packet in `raw` or its header.
+#[test]
+fn lengths_are_read_where_stacks_write_them() {
+    let frame = |fields: Value| {
+        let mut frame = json!({ "frame_type": "stream", "stream_id": 0, "offset": 905 });
+        frame.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        frame
+    };
+    let packet = |more: Value, frame: Value| {
+        let mut data =
+            json!({ "header": { "packet_type": "1RTT", "packet_number": 7 }, "frames": [frame] });
+        data.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        json!({ "time": 1.5, "name": "quic:packet_sent", "data": data })
+    };
+    let header = r#"{"file_schema":"urn:ietf:params:qlog:file:sequential",
+        "serialization_format":"application/qlog+json-seq","trace":{"vantage_point":{"type":"server"}}}"#;
+    let one = |event: &Value| -> QlogPacket {
+        let log = format!("\x1e{}\n\x1e{event}\n", header.replace('\n', ""));
+        let read = whole(&log);
+        let [QlogEvent { data: QlogData::PacketSent(packet), .. }] = &read.events[..] else {
+            panic!("{:?}", read.events)
+        };
+        packet.clone()
+    };
+    let raw = json!({ "raw": { "length": 1350 } });
+    for fields in [
+        json!({ "length": 1310 }),
+        json!({ "raw": { "length": 1310 } }),
+        json!({ "raw": { "payload_length": 1310 } }),
+    ] {
+        let QlogFrame::Stream { length, .. } = &one(&packet(raw.clone(), frame(fields))).frames[0]
+        else {
+            panic!()
+        };
+        assert_eq!(*length, 1_310);
+    }
+    // Of two lengths none is dropped.
+    let both = frame(json!({ "raw": { "length": 1316, "payload_length": 1310 } }));
+    let kept = QlogFrame::Other(both.as_object().unwrap().clone());
+    assert_eq!(one(&packet(raw.clone(), both)).frames, [kept]);
+    let ping = json!({ "frame_type": "ping" });
+    for (more, length) in [
+        (raw, Some(1_350)),
+        (json!({ "raw": { "length": 1350, "payload_length": 1330 } }), Some(1_350)),
+        (json!({ "raw": { "payload_length": 1330 } }), Some(1_330)),
+        (json!({ "packet_size": 1350 }), Some(1_350)),
+        (json!({}), None),
+    ] {
+        assert_eq!(one(&packet(more.clone(), ping.clone())).length, length, "{more}");
+    }
+}

@@ -107,7 +107,7 @@ impl QuicAnalyzer {
             }
             QuicRecord::State { new, trigger } => {
                 self.has_state = true;
-                self.sender.state(&mut self.out, new, *trigger);
+                self.sender.state(&mut self.out, now, new, *trigger);
             }
             QuicRecord::TimeoutExpired => self.sender.timer_expired(&mut self.out, now),
             QuicRecord::Parameters { remote: true, limits } => self.peer_limits(*limits),

@@ -125,7 +125,34 @@ pub struct QuicCloseFrame<'a> {
     pub reason: &'a str,
 }
 
+/// Names of the transport's codes (RFC 9000 section 20.1).
+const TRANSPORT: [&str; 17] = [
+    "NO_ERROR",
+    "INTERNAL_ERROR",
+    "CONNECTION_REFUSED",
+    "FLOW_CONTROL_ERROR",
+    "STREAM_LIMIT_ERROR",
+    "STREAM_STATE_ERROR",
+    "FINAL_SIZE_ERROR",
+    "FRAME_ENCODING_ERROR",
+    "TRANSPORT_PARAMETER_ERROR",
+    "CONNECTION_ID_LIMIT_ERROR",
+    "PROTOCOL_VIOLATION",
+    "INVALID_TOKEN",
+    "APPLICATION_ERROR",
+    "CRYPTO_BUFFER_EXCEEDED",
+    "KEY_UPDATE_ERROR",
+    "AEAD_LIMIT_REACHED",
+    "NO_VIABLE_PATH",
+];
+
 impl QuicCloseFrame<'_> {
+    /// The transport's code of this name, in upper or lower case.
+    pub fn transport_code(name: &str) -> Option<u64> {
+        let code = TRANSPORT.iter().position(|known| known.eq_ignore_ascii_case(name))?;
+        u64::try_from(code).ok()
+    }
+
     /// Whether it closes for an error: NO_ERROR is 0, that of HTTP/3 0x100 (RFC 9114 section 8.1).
     pub const fn is_error(&self) -> bool {
         self.code != 0 && !(self.of_application && self.code == 0x100)
@@ -134,25 +161,6 @@ impl QuicCloseFrame<'_> {
     /// The code with its name, if it is of the transport (RFC 9000 section 20.1) or a TLS alert (RFC 8446
     /// section 6).
     pub fn code_text(&self) -> String {
-        const TRANSPORT: [&str; 17] = [
-            "NO_ERROR",
-            "INTERNAL_ERROR",
-            "CONNECTION_REFUSED",
-            "FLOW_CONTROL_ERROR",
-            "STREAM_LIMIT_ERROR",
-            "STREAM_STATE_ERROR",
-            "FINAL_SIZE_ERROR",
-            "FRAME_ENCODING_ERROR",
-            "TRANSPORT_PARAMETER_ERROR",
-            "CONNECTION_ID_LIMIT_ERROR",
-            "PROTOCOL_VIOLATION",
-            "INVALID_TOKEN",
-            "APPLICATION_ERROR",
-            "CRYPTO_BUFFER_EXCEEDED",
-            "KEY_UPDATE_ERROR",
-            "AEAD_LIMIT_REACHED",
-            "NO_VIABLE_PATH",
-        ];
         if self.of_application {
             return format!("0x{:x} of the application", self.code);
         }

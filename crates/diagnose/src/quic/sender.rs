@@ -361,7 +361,7 @@ impl QuicSender {
 
     fn begin_episode(&mut self, out: &mut QuicAnalysis, now: LogEvent, by_timeout: bool) {
         let window = self.window.before_loss(now.at);
-        self.recovery.begin(now.at, window);
+        self.recovery.begin(now.at, window, self.window.size);
         if out.episodes.len() < MAX_EPISODES {
             out.episodes.push(QuicEpisode {
                 at: now.ns(),

@@ -181,6 +181,10 @@ fn packet(fields: &mut FieldReader<'_>) -> QlogPacket {
         // quinn-proto 0.11 writes the length of the packet there.
         packet.length = fields.within("header", |fields| fields.number("length")).flatten();
     }
+    if packet.length.is_none() {
+        // Without the header and the tag; better than nothing.
+        packet.length = fields.within("raw", |fields| fields.number("payload_length")).flatten();
+    }
     packet.trigger = fields.text("trigger");
     for value in fields.list("frames").unwrap_or_default() {
         match value {
@@ -231,11 +235,14 @@ fn crypto(fields: &mut FieldReader<'_>) -> Option<QlogFrame> {
     Some(QlogFrame::Crypto { offset: fields.number("offset")?, length: length(fields)? })
 }
 
-/// Length of a frame: beside its other fields, or in `raw` since draft 12.
+/// Length of the data of a frame: beside its other fields, or in `raw` since draft 12. There
+/// `payload_length` is without the header of the frame (quiche); some writers have it in `length`.
 fn length(fields: &mut FieldReader<'_>) -> Option<u64> {
+    let within_raw =
+        |raw: &mut FieldReader<'_>| raw.number("payload_length").or_else(|| raw.number("length"));
     match fields.number("length") {
         Some(length) => Some(length),
-        None => fields.within("raw", |raw| raw.number("length"))?,
+        None => fields.within("raw", within_raw)?,
     }
 }
 

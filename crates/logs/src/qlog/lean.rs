@@ -167,12 +167,14 @@ impl<'de> LeanObject<'de> for LeanHeader<'de> {
 #[derive(Default)]
 struct LeanRaw {
     length: Option<u64>,
+    payload_length: Option<u64>,
 }
 
 impl<'de> LeanObject<'de> for LeanRaw {
     fn field<A: MapAccess<'de>>(&mut self, name: &str, map: &mut A) -> Result<(), A::Error> {
         match name {
             "length" => self.length = map.next_value()?,
+            "payload_length" => self.payload_length = map.next_value()?,
             _ => skip(map)?,
         }
         Ok(())
@@ -371,7 +373,7 @@ fn packet(mut data: LeanData<'_>, unit: f64) -> Option<QlogPacket> {
         }
     }
     let length = data.raw.length.or(data.header.packet_size).or(data.packet_size);
-    let length = length.or(data.header.length);
+    let length = length.or(data.header.length).or(data.raw.payload_length);
     Some(QlogPacket {
         header: header(&data),
         length,
@@ -382,7 +384,13 @@ fn packet(mut data: LeanData<'_>, unit: f64) -> Option<QlogPacket> {
 
 /// The frame, if it is a usual one; the delay of an ACK is set later.
 fn frame(frame: &mut LeanFrame<'_>) -> Option<QlogFrame> {
-    let length = frame.length.or(frame.raw.length);
+    // Of several lengths, the others would be lost.
+    let mut lengths =
+        [frame.length, frame.raw.payload_length, frame.raw.length].into_iter().flatten();
+    let length = lengths.next();
+    if lengths.next().is_some() {
+        return None;
+    }
     match frame.frame_type {
         "stream" => Some(QlogFrame::Stream {
             stream_id: frame.stream_id?,

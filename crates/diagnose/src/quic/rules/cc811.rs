@@ -9,10 +9,12 @@
 //! saturated path cost little: the path stays busy.
 
 use super::QuicRule;
-use super::case::{bound, episodes, finding, is_spurious, path_rate};
+use super::case::{EpisodeSum, bound, episodes, finding, is_spurious, path_rate};
 use crate::quic::QuicAnalysis;
 use crate::quic::clock::{interval, seconds, time};
-use crate::rules::{Confidence, Finding, Severity, count, many, number, percent, size};
+use crate::rules::{
+    Confidence, EvidenceItem, Finding, Severity, count, many, number, percent, size,
+};
 
 pub(super) const RULE: QuicRule = QuicRule {
     code: "CC811",
@@ -71,13 +73,9 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
         .at(interval(sum.interval), sum.events)
         .with([
             count("lost_packets", real, "lost", format!("{} of {} sent", real, analysis.sent)),
-            number(
-                "limited_s",
-                seconds(sum.span.ns),
-                "limited",
-                format!("the window for {} until it was regained", time(sum.span.ns)),
-            ),
-            count("congestion_events", sum.count, "", String::new()),
+        ])
+        .with(limited(&sum))
+        .with([
             number(
                 "min_rtt_s",
                 seconds(min),
@@ -100,26 +98,51 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
     Some(found)
 }
 
+/// Evidence: the time of the congestion events, and their number.
+fn limited(sum: &EpisodeSum) -> [EvidenceItem; 2] {
+    let text = format!("the window for {} until it was regained", time(sum.span.ns));
+    [
+        number("limited_s", seconds(sum.span.ns), "limited", text),
+        count("congestion_events", sum.count, "", String::new()),
+    ]
+}
+
 /// Losses of a log that has no events of them.
 fn passed_over(analysis: &QuicAnalysis) -> Finding {
     let lost = analysis.passed_over;
     let share = percent(lost, analysis.sent);
+    // The log may have the states of the controller.
+    let sum = episodes(analysis, |episode| !episode.persistent);
+    let events = sum.map(|sum| format!(", in {}", many(sum.count, "congestion event")));
     let title = format!(
-        "{lost} of {} packets were never acknowledged although later ones were ({share})",
-        analysis.sent
+        "{lost} of {} packets were never acknowledged although later ones were ({share}){}",
+        analysis.sent,
+        events.unwrap_or_default()
     );
-    let mut found = finding(analysis, &RULE, 0, title)
+    let cost = sum.map_or(0, |sum| sum.cost);
+    let mut found = finding(analysis, &RULE, cost, title)
         .with([count("lost_packets", lost, "lost", format!("{lost} of {} sent", analysis.sent))])
         .because("packets were dropped on the path or in a socket buffer")
-        .unseen("when they were declared lost, and what it cost: the log has no event of a loss");
-    if lost.saturating_mul(UNPRICED) >= analysis.sent {
+        .unseen(match sum {
+            Some(_) => "which of them caused a congestion event: the log has no event of a loss",
+            None => {
+                "when they were declared lost, and what it cost: the log has no event of a loss"
+            }
+        });
+    if let Some(sum) = sum {
+        found = found
+            .at(interval(sum.interval), sum.events)
+            .with(limited(&sum))
+            .with(windows(analysis));
+    }
+    if sum.is_none() && lost.saturating_mul(UNPRICED) >= analysis.sent {
         found.severity = Severity::Error;
     }
     found.confidence = Confidence::Medium;
     found
 }
 
-fn windows(analysis: &QuicAnalysis) -> Option<crate::rules::EvidenceItem> {
+fn windows(analysis: &QuicAnalysis) -> Option<EvidenceItem> {
     let low = analysis.episodes.iter().filter_map(|episode| episode.window_after).min()?;
     let high = analysis.episodes.iter().filter_map(|episode| episode.window_before).max()?;
     let text = format!("{} before a loss at most, {} after one at least", size(high), size(low));

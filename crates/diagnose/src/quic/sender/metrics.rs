@@ -77,17 +77,25 @@ impl QuicSender {
             episode.persistent |=
                 window <= floor && episode.window_before.is_some_and(|before| before > 2 * floor);
         }
-        if window >= self.recovery.target && now.ns() > episode.at {
-            self.recovery.episode = None;
-        }
+        let at = episode.at;
+        self.recovery.on_window(window, now.ns() > at);
     }
 
     pub(in crate::quic) fn state(
         &mut self,
         out: &mut QuicAnalysis,
+        now: LogEvent,
         new: &str,
         trigger: Option<&str>,
     ) {
+        // A log without events of losses (quiche) has the state that they lead to; so does a CE mark.
+        if new.eq_ignore_ascii_case("recovery")
+            && out.lost.is_empty()
+            && self.ce == 0
+            && !self.recovery.is_open()
+        {
+            self.begin_episode(out, now, false);
+        }
         self.window.state = match new {
             "slow_start" | "SlowStart" | "startup" => ReportedState::SlowStart,
             "application_limited" | "ApplicationLimited" => {

@@ -71,6 +71,8 @@ pub(super) struct RecoveryState {
     pub(super) episode: Option<usize>,
     /// Window that ends it, in bytes.
     pub(super) target: u64,
+    /// The window has fallen below the target.
+    has_fallen: bool,
 }
 
 impl RecoveryState {
@@ -83,11 +85,23 @@ impl RecoveryState {
         self.since.is_some_and(|since| sent_at.is_none_or(|sent| sent <= since))
     }
 
-    /// Begins a recovery at `at` with this window.
-    pub(super) fn begin(&mut self, at: Instant, window: Option<u64>) {
+    /// Begins a recovery at `at` with the window before it, and the present one, which some logs have
+    /// reduced already.
+    pub(super) fn begin(&mut self, at: Instant, before: Option<u64>, window: Option<u64>) {
         self.since = Some(at);
         let target = if self.episode.is_some() { self.target } else { 0 };
-        self.target = target.max(window.unwrap_or(0));
+        self.target = target.max(before.unwrap_or(0));
+        self.has_fallen = window.is_some_and(|window| window < self.target);
+    }
+
+    /// The window is reported; `is_later` than the loss. The event ends once the window has fallen and is
+    /// regained: aioquic reports the unreduced window once more between the two. Of a controller that
+    /// does not reduce it, the event ends with the recovery.
+    pub(super) fn on_window(&mut self, window: u64, is_later: bool) {
+        self.has_fallen |= window < self.target;
+        if window >= self.target && is_later && (self.has_fallen || !self.is_open()) {
+            self.episode = None;
+        }
     }
 
     /// A packet sent at `sent_at` is acknowledged.

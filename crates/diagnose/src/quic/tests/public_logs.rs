@@ -246,3 +246,57 @@ fn losses_show_in_what_is_never_acknowledged() {
         assert!(found(&diagnosis, "CC811").title.starts_with(expected));
     }
 }
+
+/// Rounds of 50 ms after the loss of a packet in a window of 100 kB. Of a sender that halves its window, the
+/// congestion event lasts until the window is regained, 1 s later, also if the log has the unreduced window
+/// once more between the loss and the reduction (aioquic). Of one that does not, it lasts a round trip.
+#[test]
+fn a_congestion_event_lasts_until_the_window_has_fallen_and_is_regained() {
+    const MICROS: u64 = 1_000;
+    for (unreduced, reduced, after) in [
+        (Some(7), Some(20), 1_000),
+        (None, Some(20), 1_000),
+        (Some(7), None, 50),
+        // The window is reduced in the same instant.
+        (Some(0), Some(0), 1_000),
+    ] {
+        let mut log = Log::new(true);
+        log.window(0, 100_000);
+        for number in 0..100 {
+            log.data(0, number, 1_000);
+        }
+        log.ack(50, 1, 99);
+        log.push(
+            50,
+            &QuicRecord::Lost {
+                kind: QuicPacketKind::OneRtt,
+                number: Some(0),
+                trigger: QuicLossTrigger::Packets,
+            },
+        );
+        for (micros, window) in [(unreduced, 100_000), (reduced, 50_000)] {
+            let Some(micros) = micros else { continue };
+            let metrics = QuicMetrics { congestion_window: Some(window), ..QuicMetrics::default() };
+            log.events += 1;
+            let at = 50 * MS + micros * MICROS;
+            log.analyzer.push(at, log.events, &QuicRecord::Metrics(metrics));
+        }
+        let window = if reduced.is_some() { 50 } else { 100 };
+        let mut next = 100;
+        for round in 1..=20 {
+            for number in next..next + window {
+                log.data(50 * round + 1, number, 1_000);
+            }
+            log.ack(50 * round + 50, next, next + window - 1);
+            log.window(50 * round + 50, if round == 20 { 100_000 } else { window * 1_000 });
+            next += window;
+        }
+        let (analysis, _) = log.finish();
+        let [episode] = &analysis.episodes[..] else { panic!("{:?}", analysis.episodes) };
+        let limited = episode.span.ns / MS;
+        assert!(
+            limited <= after && limited * 10 >= after * 9,
+            "{unreduced:?}, {reduced:?}: {limited} ms"
+        );
+    }
+}
