@@ -43,6 +43,7 @@ mod cc903;
 mod cc904;
 mod cc905;
 mod cc906;
+mod laws;
 mod neighbours;
 #[cfg(test)]
 mod opening_tests;
@@ -270,6 +271,7 @@ pub fn check(case: &DiagnosisCase<'_>) -> Vec<Finding> {
     if case.analysis.options_cut > 0 {
         findings.iter_mut().for_each(|finding| without_options(finding, case));
     }
+    findings.iter_mut().for_each(|finding| laws::obey(finding, case));
     findings.sort_by(|a, b| b.rank().cmp(&a.rank()).then(a.code.cmp(b.code)));
     findings
 }
