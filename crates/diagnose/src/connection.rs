@@ -44,6 +44,10 @@ pub struct ObservedSyn {
     pub options: SynOptions,
     /// Window field.
     pub window: u16,
+    /// The timestamps option.
+    pub timestamps: bool,
+    /// All its options were captured.
+    pub is_complete: bool,
 }
 
 /// Analyses the packets of a connection.
@@ -303,8 +307,7 @@ impl ConnectionAnalyzer {
             first_frame: self.first.map_or(0, |first| first.frame),
             last_frame: self.last.frame,
             opened: opened.is_some(),
-            observed_syns: syn
-                .map(|syn| syn.map(|Syn { options, window, .. }| ObservedSyn { options, window })),
+            observed_syns: syn.map(|syn| syn.map(Syn::observed)),
             syns,
             reset: tally.is_reset,
             closed: tally.is_closed(),

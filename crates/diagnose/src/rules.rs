@@ -43,6 +43,7 @@ mod cc903;
 mod cc904;
 mod cc905;
 mod cc906;
+mod help;
 mod laws;
 mod neighbours;
 #[cfg(test)]
@@ -56,16 +57,23 @@ mod think_time;
 #[cfg(test)]
 mod think_time_tests;
 
+use packet::Dir;
 use units::{Duration, Instant};
 
 use crate::Analysis;
 
 pub use case::{DiagnosisCase, many, percent, rate, size, time, time_percent};
 pub(crate) use case::{count, number};
+pub use help::{
+    FindingHelp, Help, HelpFacts, MAX_UNSCALED_WINDOW, Remedy, RemedyHost, Setting, help_by_system,
+};
 pub use neighbours::Neighbours;
 
 /// Fewest loss events that give a rate: the relative error of a count n is 1/sqrt(n).
 pub(crate) const ENOUGH_LOSSES: u64 = 10;
+
+/// Timeouts without an answer after which a path counts as dead: R1 of RFC 9293 section 3.8.3.
+pub(crate) const DEAD_PATH: u32 = 3;
 
 /// Severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -140,9 +148,6 @@ pub struct EvidenceItem {
     pub text: String,
 }
 
-/// Remedies by system: its name, and what to do there.
-pub type Help = &'static [(&'static str, &'static str)];
-
 /// A finding of a rule.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finding {
@@ -165,7 +170,9 @@ pub struct Finding {
     /// Cause.
     pub cause: String,
     /// What to do.
-    pub help: Help,
+    pub help: FindingHelp,
+    /// The host that it names, for help that concerns that one.
+    pub named: Option<Dir>,
     /// What this capture cannot show about it; empty if nothing is hidden.
     pub unseen: String,
     /// The connection failed: it never opened, was cut off before its data were delivered, or was
@@ -178,6 +185,17 @@ impl Finding {
     /// down.
     pub(crate) const fn rank(&self) -> (bool, Duration) {
         (self.is_failure, self.cost)
+    }
+
+    /// Chooses the help by what is known about the hosts.
+    pub fn choose_help(&mut self, facts: &HelpFacts) {
+        self.help.choose(facts, self.named);
+    }
+
+    /// Where the help of systems other than those of the hosts is; `None` if there is none.
+    pub fn folded_help(&self) -> Option<String> {
+        let others = if self.code.starts_with("CC8") { "other stacks" } else { "other systems" };
+        self.help.has_others().then(|| format!("{others}: ackclock explain {}", self.code))
     }
 
     /// A Wireshark display filter for the finding.

@@ -29,9 +29,13 @@ impl PeerSystem {
     /// Returns the system of the endpoint that sends data of direction `dir`.
     pub fn of(analysis: &Analysis, dir: Dir) -> Self {
         let Some(syn) = analysis.observed_syns[dir as usize] else { return Self::Unknown };
-        match (syn.options.layout, syn.window) {
+        let options = syn.options;
+        // Without the scale both write these in one order, and pad them alike.
+        let is_common =
+            options.window_scale.is_none() && (syn.timestamps || !options.sack_permitted);
+        match (options.layout, syn.window) {
             (SynLayout::Linux, _) => Self::Linux,
-            (SynLayout::FreeBsd, 65_535) => Self::FreeBsd,
+            (SynLayout::FreeBsd, 65_535) if !is_common => Self::FreeBsd,
             _ => Self::Unknown,
         }
     }

@@ -14,6 +14,7 @@ mod exchange;
 mod explain;
 mod filter_expression;
 mod groups;
+mod help;
 mod joined;
 mod json;
 mod judged;
@@ -57,6 +58,7 @@ pub use text::{TextStyle, finding_text, guess_text};
 use beside::QuicBesideReport;
 use both_ends::QuicPairReport;
 use exchange::{ExchangeSummary, Exchanges};
+use help::choose_help;
 use joined::CapturePairReport;
 use selection::code_bit;
 use units::Duration;
@@ -137,6 +139,30 @@ impl FileReport {
     ) -> Option<Diagnosis> {
         let beside = neighbours_at_point(&self.neighbours, &judged.stream);
         Diagnosis::of_other_direction(analysis, beside)
+    }
+
+    /// Diagnoses a connection in full, with the help that concerns its hosts, and the senders that match
+    /// it.
+    pub fn explained(
+        &self,
+        judged: &ConnectionReport,
+        analysis: &Analysis,
+    ) -> (Diagnosis, Vec<fit::Guess>) {
+        let mut diagnosis = self.diagnosis_of(judged, analysis);
+        let guesses = fit::guesses(analysis);
+        choose_help(&mut diagnosis.findings, analysis, analysis.main_dir(), &guesses);
+        (diagnosis, guesses)
+    }
+
+    /// Diagnoses the direction with less data, with the help that concerns the hosts.
+    fn explained_other_direction(
+        &self,
+        judged: &ConnectionReport,
+        analysis: &Analysis,
+    ) -> Option<Diagnosis> {
+        let mut other = self.diagnosis_of_other_direction(judged, analysis)?;
+        choose_help(&mut other.findings, analysis, analysis.main_dir().reversed(), &[]);
+        Some(other)
     }
 
     /// Diagnoses a connection that has this [analysis](ConnectionReport::analysis).

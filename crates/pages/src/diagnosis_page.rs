@@ -119,7 +119,7 @@ fn captured_quic(report: &FileReport, parts: &mut Vec<PagePart>) {
 fn chapter(report: &FileReport, judged: &ConnectionReport, file: usize, parts: &mut Vec<PagePart>) {
     let analysis = &*judged.analysis();
     let number = analysis.stream;
-    let diagnosis = report.diagnosis_of(judged, analysis);
+    let (diagnosis, guesses) = report.explained(judged, analysis);
     parts.push(PagePart::Heading(format!("Flow {number}: {}", judged.transfer(analysis))));
     if analysis.frames == 0
         && let Some(limit) = kernel_limit(analysis)
@@ -161,7 +161,7 @@ fn chapter(report: &FileReport, judged: &ConnectionReport, file: usize, parts: &
         "middle" => "Captured between the hosts.".to_owned(),
         place => format!("Captured at the {place}."),
     };
-    if let Some(guess) = guess_text(&fit::guesses(analysis)) {
+    if let Some(guess) = guess_text(&guesses) {
         summary += &format!(" It {guess}.");
     }
     parts.push(PagePart::Text(summary));

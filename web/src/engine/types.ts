@@ -133,6 +133,8 @@ export interface Finding {
   evidence: Record<string, unknown>;
   cause: string;
   help: Record<string, string>;
+  /** The part of it that concerns the systems of the hosts. */
+  applicable_help: Record<string, string>;
   unseen?: string;
 }
 

@@ -3,8 +3,8 @@
 use packet::{Dir, Flags, Options, SynOptions};
 use units::{Instant, SeqNum};
 
-use crate::CapturedPacket;
 use crate::capture_point::CaptureDistances;
+use crate::{CapturedPacket, ObservedSyn};
 
 /// A captured SYN.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,6 +16,14 @@ pub(crate) struct Syn {
     pub(crate) stamps: bool,
     /// All options were captured.
     pub(crate) complete: bool,
+}
+
+impl Syn {
+    /// Its contents.
+    pub(super) const fn observed(self) -> ObservedSyn {
+        let Self { options, window, stamps: timestamps, complete: is_complete, .. } = self;
+        ObservedSyn { options, window, timestamps, is_complete }
+    }
 }
 
 /// The SYNs of a connection, and what they agree on.

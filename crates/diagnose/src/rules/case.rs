@@ -3,7 +3,8 @@
 use units::{Duration, Instant};
 
 use super::{
-    Confidence, DiagnosisRule, EvidenceItem, EvidenceValue, Finding, Neighbours, Severity,
+    Confidence, DiagnosisRule, EvidenceItem, EvidenceValue, Finding, FindingHelp, Neighbours,
+    Severity,
 };
 use crate::capture_point::CapturePoint;
 use crate::lost_time::LostTimeCause;
@@ -50,7 +51,8 @@ impl<'a> DiagnosisCase<'a> {
             frames: (self.analysis.first_frame, self.analysis.last_frame),
             evidence: Vec::new(),
             cause: String::new(),
-            help: rule.help,
+            help: FindingHelp::of(rule.help),
+            named: None,
             unseen: String::new(),
             is_failure: false,
         }

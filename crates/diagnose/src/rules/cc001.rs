@@ -9,6 +9,7 @@
 use units::Instant;
 
 use super::case::{DiagnosisCase, count, number, seconds, time};
+use super::help::{Remedy, RemedyHost};
 use super::{Confidence, DiagnosisRule, Finding, Severity};
 use crate::connection_events::hops;
 
@@ -22,9 +23,9 @@ reject instead of dropping do the same in its name, and so do load balancers wit
 The time to live shows how many routers the RST has passed: compare it with packets of the same host.
 The client learns it after one round trip; what it loses is the service, not time.",
     help: &[
-        ("FreeBSD", "server: sockstat -4 -6 -l -p PORT (is anything listening, at which address?); pfctl -sr, ipfw list for rules that reset"),
-        ("Linux", "server: ss -ltnp 'sport = :PORT' (is anything listening, at which address?); nft list ruleset for reject with tcp reset"),
-        ("other", "try from the server itself; if that works, a firewall or load balancer on the way refuses"),
+        Remedy::freebsd(RemedyHost::Server, "server: sockstat -4 -6 -l -p PORT (is anything listening, at which address?); pfctl -sr, ipfw list for rules that reset"),
+        Remedy::linux(RemedyHost::Server, "server: ss -ltnp 'sport = :PORT' (is anything listening, at which address?); nft list ruleset for reject with tcp reset"),
+        Remedy::general("try from the server itself; if that works, a firewall or load balancer on the way refuses"),
     ],
 };
 

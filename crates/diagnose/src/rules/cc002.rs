@@ -6,6 +6,7 @@
 //! Cost: from the first SYN to the last packet.
 
 use super::case::{DiagnosisCase, SECOND, count, many, number, seconds, time};
+use super::help::{Remedy, RemedyHost};
 use super::{Confidence, DiagnosisRule, Finding, Severity};
 
 pub(super) const RULE: DiagnosisRule = DiagnosisRule {
@@ -19,9 +20,11 @@ or 75 s (FreeBSD). Firewalls that drop, hosts that are down, and servers whose q
 is full look like that. SYN-ACKs without an answer show that the way to the server works and the way back
 does not, or that the source address of the SYN is not the sender's own (a SYN flood).",
     help: &[
-        ("FreeBSD", "server: netstat -Lan (full queues of listeners), pflog for dropped packets; net.inet.tcp.syncookies=1; client: net.inet.tcp.keepinit shorter"),
-        ("Linux", "server: ss -ltn (Recv-Q at Send-Q: the queue is full), nstat -az TcpExtListenDrops TcpExtListenOverflows, nft list ruleset; client: net.ipv4.tcp_syn_retries lower"),
-        ("other", "capture at the server too: if the SYN arrives there, the server or its firewall drops it; if not, the path does (tcptraceroute)"),
+        Remedy::freebsd(RemedyHost::Server, "server: netstat -Lan (full queues of listeners), pflog for dropped packets; net.inet.tcp.syncookies=1"),
+        Remedy::freebsd(RemedyHost::Client, "client: net.inet.tcp.keepinit shorter"),
+        Remedy::linux(RemedyHost::Server, "server: ss -ltn (Recv-Q at Send-Q: the queue is full), nstat -az TcpExtListenDrops TcpExtListenOverflows, nft list ruleset"),
+        Remedy::linux(RemedyHost::Client, "client: net.ipv4.tcp_syn_retries lower"),
+        Remedy::general("capture at the server too: if the SYN arrives there, the server or its firewall drops it; if not, the path does (tcptraceroute)"),
     ],
 };
 

@@ -12,6 +12,7 @@ use units::{Duration, Instant};
 
 use super::case::{DiagnosisCase, count, number, seconds, size, time};
 use super::cc001::routers;
+use super::help::{Remedy, RemedyHost};
 use super::{Confidence, DiagnosisRule, Finding, Severity};
 use crate::capture_point::CapturePoint;
 use crate::connection_events::{ConnectionEvents, ResetSegment};
@@ -27,9 +28,9 @@ not know the connection (RFC 9293 section 3.5.2). Firewalls, intrusion preventio
 them in the name of either host. A host's packets have one time to live at a capture point; an RST with
 another comes from somewhere else. After an RST of its own a host sends nothing but RSTs.",
     help: &[
-        ("FreeBSD", "at the host that reset: logs of the application; sysctl net.inet.tcp.log_debug=1"),
-        ("Linux", "at the host that reset: logs of the application; nstat -az | grep -i abort; perf trace -e tcp:tcp_send_reset"),
-        ("other", "something between: idle timeouts and logs of firewalls and load balancers; keepalives below their timeout"),
+        Remedy::freebsd(RemedyHost::Named, "at the host that reset: logs of the application; sysctl net.inet.tcp.log_debug=1"),
+        Remedy::linux(RemedyHost::Named, "at the host that reset: logs of the application; nstat -az | grep -i abort; perf trace -e tcp:tcp_send_reset"),
+        Remedy::general("something between: idle timeouts and logs of firewalls and load balancers; keepalives below their timeout"),
     ],
 };
 
@@ -122,6 +123,7 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
         }
     };
     finding.confidence = confidence;
+    finding.named = (!between).then_some(reset.dir);
     Some(finding.unseen(unseen).failure_above_note())
 }
 

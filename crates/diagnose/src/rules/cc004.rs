@@ -10,6 +10,7 @@
 use units::Duration;
 
 use super::case::{DiagnosisCase, count, many, number, seconds, time};
+use super::help::{Remedy, RemedyHost, Setting};
 use super::{Confidence, DiagnosisRule, Finding};
 
 pub(super) const RULE: DiagnosisRule = DiagnosisRule {
@@ -23,9 +24,13 @@ or its timestamp is beyond those of the old connection (RFC 6191); otherwise the
 ACK of the old one, or not at all. Proxies and address translators with few ports, clients that bind a
 fixed port, and timestamps that differ by host after a translator are the usual reasons.",
     help: &[
-        ("FreeBSD", "client: no fixed local port; net.inet.ip.portrange.first lower; translator: more addresses; net.inet.tcp.rfc1323=1 at both"),
-        ("Linux", "client: no fixed local port; net.ipv4.ip_local_port_range wider, net.ipv4.tcp_timestamps=1 at both; translator: more addresses"),
-        ("other", "let the client close first, so that it keeps TIME-WAIT; keep connections open instead of opening new ones"),
+        Remedy::freebsd(RemedyHost::Client, "client: no fixed local port; net.inet.ip.portrange.first lower"),
+        Remedy::freebsd(RemedyHost::Elsewhere, "translator: more addresses"),
+        Remedy::freebsd(RemedyHost::Lacking, "net.inet.tcp.rfc1323=1 at both").unless(Setting::Timestamps),
+        Remedy::linux(RemedyHost::Client, "client: no fixed local port; net.ipv4.ip_local_port_range wider"),
+        Remedy::linux(RemedyHost::Lacking, "net.ipv4.tcp_timestamps=1 at both").unless(Setting::Timestamps),
+        Remedy::linux(RemedyHost::Elsewhere, "translator: more addresses"),
+        Remedy::general("let the client close first, so that it keeps TIME-WAIT; keep connections open instead of opening new ones"),
     ],
 };
 

@@ -9,6 +9,7 @@ use packet::wire::IcmpProblem;
 use units::Duration;
 
 use super::case::{DiagnosisCase, count, many, time};
+use super::help::{Remedy, RemedyHost};
 use super::{Confidence, DiagnosisRule, Finding, Severity};
 use crate::connection_events::IcmpNotice;
 
@@ -23,9 +24,11 @@ section 4.2.3.9). \"Too big\" is how a sender learns the path's MTU (RFC 1191, R
 the beginning are normal, and if a firewall drops them, full segments vanish while small ones pass. \"Time
 to live exceeded\" shows a routing loop, or a traceroute.",
     help: &[
-        ("FreeBSD", "at the reporter: netstat -rn, pfctl -sr; too big: net.inet.tcp.pmtud_blackhole_detection=1, ifconfig IF mtu"),
-        ("Linux", "at the reporter: ip route get ADDRESS, nft list ruleset; too big: net.ipv4.tcp_mtu_probing=1, ip route show cache ADDRESS"),
-        ("other", "ask the administrator of the reporter; too big: let ICMP pass firewalls, or clamp the MSS at the narrow link"),
+        Remedy::freebsd(RemedyHost::Elsewhere, "at the reporter: netstat -rn, pfctl -sr"),
+        Remedy::freebsd(RemedyHost::Sender, "too big: net.inet.tcp.pmtud_blackhole_detection=1, ifconfig IF mtu"),
+        Remedy::linux(RemedyHost::Elsewhere, "at the reporter: ip route get ADDRESS, nft list ruleset"),
+        Remedy::linux(RemedyHost::Sender, "too big: net.ipv4.tcp_mtu_probing=1, ip route show cache ADDRESS"),
+        Remedy::general("ask the administrator of the reporter; too big: let ICMP pass firewalls, or clamp the MSS at the narrow link"),
     ],
 };
 

@@ -10,6 +10,7 @@
 //! window to the same last one.
 
 use super::case::{DiagnosisCase, count, doublings, number, seconds, time};
+use super::help::{Remedy, RemedyHost, Setting};
 use super::{DiagnosisRule, EvidenceItem, EvidenceValue, Finding};
 use crate::lost_time::fraction;
 use crate::rounds::RoundOrigin;
@@ -28,18 +29,17 @@ slow start is linear or quadratic in time where it should be exponential. FreeBS
 has L = 2 (net.inet.tcp.abc_l_var). Linux counts all that an ACK covers (tcp_slow_start) and is not
 affected. On FreeBSD the sender's own LRO merges returning ACKs too, which makes it worse.",
     help: &[
-        (
-            "FreeBSD",
-            "sender: raise net.inet.tcp.abc_l_var to the segments an ACK covers (44 for full LRO); \
-                     or use net.inet.tcp.functions_default=rack",
+        Remedy::freebsd(
+            RemedyHost::Sender,
+            "sender: raise net.inet.tcp.abc_l_var to the segments an ACK covers (44 for full LRO)",
         ),
-        ("FreeBSD", "receiver, to confirm: ifconfig IF -lro"),
-        (
-            "Linux",
-            "receiver, to confirm: ethtool -K IF gro off lro off; a Linux sender has no such limit",
-        ),
-        (
-            "other",
+        Remedy::freebsd(RemedyHost::Sender, "or use net.inet.tcp.functions_default=rack")
+            .unless(Setting::RackStack),
+        Remedy::freebsd(RemedyHost::Receiver, "receiver, to confirm: ifconfig IF -lro"),
+        Remedy::linux(RemedyHost::Receiver, "receiver, to confirm: ethtool -K IF gro off lro off"),
+        Remedy::linux(RemedyHost::Sender, "a Linux sender has no such limit"),
+        Remedy::other(
+            RemedyHost::Sender,
             "sender: raise the limit of byte counting (L of RFC 3465), or pace and count all bytes",
         ),
     ],

@@ -10,6 +10,7 @@
 //! CC101's, that of reordering CC301's; a slow start that overflowed the queue is CC103's.
 
 use super::case::{DiagnosisCase, count, many, number, seconds, size, time, time_percent};
+use super::help::{Remedy, RemedyHost};
 use super::{DiagnosisRule, Finding, Severity, cc101, cc301};
 use crate::lost_time::{LostTimeCause, fraction};
 use crate::rounds::RoundOrigin;
@@ -26,15 +27,15 @@ over a long path never gets further. Nothing is broken; what helps is to pay the
 (keep connections open, fetch several things over one), to begin higher where the path is known, or
 to shorten the way.",
     help: &[
-        (
-            "FreeBSD",
+        Remedy::freebsd(
+            RemedyHost::Sender,
             "reuse connections; net.inet.tcp.initcwnd_segments (10) on paths that are known",
         ),
-        (
-            "Linux",
+        Remedy::linux(
+            RemedyHost::Sender,
             "reuse connections; ip route change ROUTE initcwnd 30 initrwnd 30 on paths that are known",
         ),
-        ("other", "reuse connections, transfer more over each, or serve from nearer"),
+        Remedy::general("reuse connections, transfer more over each, or serve from nearer"),
     ],
 };
 

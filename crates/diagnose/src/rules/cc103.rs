@@ -9,6 +9,7 @@
 //! finding.
 
 use super::case::{DiagnosisCase, count, number, seconds, time};
+use super::help::{Remedy, RemedyHost, Setting};
 use super::{DiagnosisRule, Finding, Severity};
 use crate::lost_time::LostTimeCause;
 
@@ -24,9 +25,12 @@ SACK it takes a round trip per packet. HyStart (RFC 9406) ends slow start when t
 before the queue is full; CUBIC has it on Linux and on FreeBSD (net.inet.tcp.cc.hystartplusplus).
 Pacing makes the overrun smaller.",
     help: &[
-        ("FreeBSD", "net.inet.tcp.cc.algorithm=cubic (HyStart++ on) instead of newreno; RACK paces"),
-        ("Linux", "net.ipv4.tcp_congestion_control=cubic with HyStart on (default), net.core.default_qdisc=fq for pacing"),
-        ("other", "HyStart++ (RFC 9406), pacing, or a queue with AQM (CoDel, PIE) at the bottleneck"),
+        Remedy::freebsd(RemedyHost::Sender, "net.inet.tcp.cc.algorithm=cubic (HyStart++ on) instead of newreno").unless(Setting::Controller("cubic")),
+        Remedy::freebsd(RemedyHost::Sender, "net.inet.tcp.functions_default=rack paces").unless(Setting::RackStack),
+        Remedy::linux(RemedyHost::Sender, "net.ipv4.tcp_congestion_control=cubic with HyStart on (default)").unless(Setting::Controller("cubic")),
+        Remedy::linux(RemedyHost::Sender, "net.core.default_qdisc=fq for pacing"),
+        Remedy::other(RemedyHost::Sender, "HyStart++ (RFC 9406), pacing"),
+        Remedy::general("a queue with AQM (CoDel, PIE) at the bottleneck"),
     ],
 };
 

@@ -8,6 +8,7 @@
 //! limited the sender, less the time their bytes take at the rate of the path.
 
 use super::case::{DiagnosisCase, bytes_in, count, many, number, rate, size, time};
+use super::help::{Remedy, RemedyHost};
 use super::{Confidence, DiagnosisRule, Finding};
 use crate::lost_time::LostTimeCause;
 use crate::rounds::RoundOrigin;
@@ -22,18 +23,16 @@ of a round come later than those before, or when their train is long. Jitter, GR
 look like that. A cached slow-start threshold ends it too: FreeBSD keeps one per host (hostcache),
 Linux per destination (tcp_metrics). From there the window grows by about a segment a round trip.",
     help: &[
-        (
-            "FreeBSD",
+        Remedy::freebsd(
+            RemedyHost::Sender,
             "net.inet.tcp.hostcache.enable=0 or sysctl net.inet.tcp.hostcache.purgenow=1 to forget cached thresholds",
         ),
-        (
-            "Linux",
+        Remedy::linux(
+            RemedyHost::Sender,
             "net.ipv4.tcp_no_metrics_save=1, ip tcp_metrics flush; /sys/module/tcp_cubic/parameters/hystart=0 to confirm",
         ),
-        (
-            "other",
-            "look for jitter on the ACK path; HyStart++ (RFC 9406) resumes where HyStart gives up",
-        ),
+        Remedy::general("look for jitter on the ACK path"),
+        Remedy::other(RemedyHost::Sender, "HyStart++ (RFC 9406) resumes where HyStart gives up"),
     ],
 };
 

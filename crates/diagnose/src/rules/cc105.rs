@@ -11,6 +11,7 @@
 use units::Duration;
 
 use super::case::{DiagnosisCase, count, doublings, many, number, seconds, time};
+use super::help::{Remedy, RemedyHost, Setting};
 use super::{DiagnosisRule, Finding};
 use crate::lost_time::{LostTimeCause, fraction};
 
@@ -25,16 +26,21 @@ there the window grows by one segment a round trip: 3,850 round trips to fill 1 
 nearly three minutes. Undoing a false reduction restores the threshold (Linux; FreeBSD's RACK with
 D53832); CUBIC climbs faster than NewReno once the window is large.",
     help: &[
-        (
-            "FreeBSD",
-            "net.inet.tcp.functions_default=rack; net.inet.tcp.cc.algorithm=cubic; find what caused the first reduction",
-        ),
-        (
-            "Linux",
-            "timestamps and SACK on, so that false reductions are undone (net.ipv4.tcp_timestamps, tcp_sack, tcp_dsack)",
-        ),
-        (
-            "other",
+        Remedy::freebsd(RemedyHost::Sender, "net.inet.tcp.functions_default=rack")
+            .unless(Setting::RackStack),
+        Remedy::freebsd(RemedyHost::Sender, "net.inet.tcp.cc.algorithm=cubic")
+            .unless(Setting::Controller("cubic")),
+        Remedy::linux(
+            RemedyHost::Lacking,
+            "net.ipv4.tcp_timestamps=1 (default), so that false reductions are undone",
+        )
+        .unless(Setting::Timestamps),
+        Remedy::linux(
+            RemedyHost::Lacking,
+            "net.ipv4.tcp_sack=1, tcp_dsack=1 (defaults), so that false reductions are undone",
+        )
+        .unless(Setting::Sack),
+        Remedy::general(
             "find what caused the first reduction; open a new connection where that is cheap",
         ),
     ],

@@ -12,6 +12,7 @@ use theory::mathis::{Constant, estimate};
 use units::{Bytes, Duration, Ratio};
 
 use super::case::{DiagnosisCase, count, number, rate, throughput};
+use super::help::{Remedy, RemedyHost, Setting};
 use super::{DiagnosisRule, Finding};
 use crate::lost_time::LostTimeCause;
 
@@ -33,18 +34,11 @@ them lose 6 % of their packets at a queue of half a product, 3 % at one, 0.1 % a
 0.05 %), and a CUBIC flow beside one gets 7 to 11 % of the rate. So version 1 is for a path that is not
 shared, or for a bottleneck with a queue for each flow (fq_codel, cake).",
     help: &[
-        (
-            "FreeBSD",
-            "netstat -I IF -d, sysctl dev.IF for errors on the way; where loss cannot be cured and the path is \
-             not shared: net.inet.tcp.functions_default=bbr (its effect on others: ackclock explain CC201)",
-        ),
-        (
-            "Linux",
-            "ethtool -S IF, ip -s link for errors on the way; where loss cannot be cured and the path is not \
-             shared: net.ipv4.tcp_congestion_control=bbr, in a stock kernel version 1, which with a queue \
-             below about 1.5 BDP keeps losses high for all (RFC 9743 section 5.1.3)",
-        ),
-        ("other", "look for errors hop by hop (mtr), for a policer at a fixed rate, for a duplex mismatch"),
+        Remedy::freebsd(RemedyHost::Sender, "netstat -I IF -d, sysctl dev.IF for errors on the way"),
+        Remedy::freebsd(RemedyHost::Sender, "where loss cannot be cured and the path is not shared: net.inet.tcp.functions_default=bbr (its effect on others: ackclock explain CC201)").unless(Setting::Controller("bbr")),
+        Remedy::linux(RemedyHost::Sender, "ethtool -S IF, ip -s link for errors on the way"),
+        Remedy::linux(RemedyHost::Sender, "where loss cannot be cured and the path is not shared: net.ipv4.tcp_congestion_control=bbr, in a stock kernel version 1, which with a queue below about 1.5 BDP keeps losses high for all (RFC 9743 section 5.1.3)").unless(Setting::Controller("bbr")),
+        Remedy::general("look for errors hop by hop (mtr), for a policer at a fixed rate, for a duplex mismatch"),
     ],
 };
 

@@ -8,6 +8,7 @@
 //! have carried more, less the time their bytes take at its rate.
 
 use super::case::{DiagnosisCase, count, number, seconds, time};
+use super::help::{Remedy, RemedyHost, Setting};
 use super::{DiagnosisRule, Finding};
 use crate::lost_time::LostTimeCause;
 
@@ -21,15 +22,16 @@ holds what the reduced window leaves (for NewReno a bandwidth-delay product, RFC
 for CUBIC 3/7 of it) the path stays busy and nothing is lost but the packets. A shorter queue leaves
 the path idle after each loss. A longer one costs waiting instead (CC601).",
     help: &[
-        (
-            "FreeBSD",
-            "net.inet.tcp.cc.algorithm=cubic; at a FreeBSD router: dummynet with fq_codel, ALTQ codel",
+        Remedy::freebsd(RemedyHost::Sender, "net.inet.tcp.cc.algorithm=cubic")
+            .unless(Setting::Controller("cubic")),
+        Remedy::freebsd(
+            RemedyHost::Elsewhere,
+            "at a FreeBSD router: dummynet with fq_codel, ALTQ codel",
         ),
-        (
-            "Linux",
-            "net.ipv4.tcp_congestion_control=cubic; at a Linux router: tc qdisc fq_codel or cake",
-        ),
-        ("other", "a queue of one bandwidth-delay product with AQM, ECN at both ends"),
+        Remedy::linux(RemedyHost::Sender, "net.ipv4.tcp_congestion_control=cubic")
+            .unless(Setting::Controller("cubic")),
+        Remedy::linux(RemedyHost::Elsewhere, "at a Linux router: tc qdisc fq_codel or cake"),
+        Remedy::general("a queue of one bandwidth-delay product with AQM, ECN at both ends"),
     ],
 };
 

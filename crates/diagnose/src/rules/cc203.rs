@@ -8,6 +8,7 @@
 //! been acknowledged one RTT after it was sent, which the estimate subtracts.
 
 use super::case::{DiagnosisCase, count, number, seconds, time};
+use super::help::{Remedy, RemedyHost, Setting};
 use super::{Confidence, DiagnosisRule, Finding};
 use crate::episodes::RecoveryTrigger;
 use crate::lost_time::LostTimeCause;
@@ -23,18 +24,19 @@ section 7; Linux: net.ipv4.tcp_early_retrans, FreeBSD: the RACK stack), or the r
 at least 200 ms on Linux and 230 ms on FreeBSD (rexmit_min 30 ms + rexmit_slop 200 ms), 1 s by RFC
 6298. For short answers that is most of their time.",
     help: &[
-        (
-            "FreeBSD",
+        Remedy::freebsd(
+            RemedyHost::Sender,
             "net.inet.tcp.functions_default=rack has tail loss probes, the default stack has none",
-        ),
-        (
-            "Linux",
-            "net.ipv4.tcp_early_retrans=3, tcp_recovery=1 (defaults); ip route change ROUTE rto_min 40ms on short paths",
-        ),
-        (
-            "other",
-            "RACK-TLP (RFC 8985); larger answers in fewer writes, so that the tail is seldom alone",
-        ),
+        )
+        .unless(Setting::RackStack),
+        Remedy::linux(
+            RemedyHost::Sender,
+            "net.ipv4.tcp_early_retrans=3, tcp_recovery=1 (defaults)",
+        )
+        .unless(Setting::Default),
+        Remedy::linux(RemedyHost::Sender, "ip route change ROUTE rto_min 40ms on short paths"),
+        Remedy::other(RemedyHost::Sender, "RACK-TLP (RFC 8985)"),
+        Remedy::general("larger answers in fewer writes, so that the tail is seldom alone"),
     ],
 };
 

@@ -8,6 +8,7 @@
 //! old window), less the time the bytes of that time take at the rate of the path.
 
 use super::case::{DiagnosisCase, SECOND, count, number, seconds, time};
+use super::help::{Remedy, RemedyHost, Setting};
 use super::{DiagnosisRule, Finding};
 use crate::lost_time::LostTimeCause;
 use crate::time_budget::Limiter;
@@ -23,14 +24,13 @@ for a second keeps a sender silent for up to twice as long, since it finds out o
 timer runs out. Handovers, route changes, firewalls that lose state and full retransmission queues
 look like that; so does the loss of a retransmission on stacks without RACK.",
     help: &[
-        ("FreeBSD", "net.inet.tcp.functions_default=rack finds lost retransmissions; net.inet.tcp.rexmit_slop (200 ms) for short paths"),
-        ("Linux", "net.ipv4.tcp_recovery=1 (RACK, default); ip route change ROUTE rto_min 40ms for short paths"),
-        ("other", "find what goes silent: ping beside the transfer, interface and routing logs at that moment"),
+        Remedy::freebsd(RemedyHost::Sender, "net.inet.tcp.functions_default=rack finds lost retransmissions").unless(Setting::RackStack),
+        Remedy::freebsd(RemedyHost::Sender, "net.inet.tcp.rexmit_slop (200 ms) for short paths"),
+        Remedy::linux(RemedyHost::Sender, "net.ipv4.tcp_recovery=1 (RACK, default)").unless(Setting::Default),
+        Remedy::linux(RemedyHost::Sender, "ip route change ROUTE rto_min 40ms for short paths"),
+        Remedy::general("find what goes silent: ping beside the transfer, interface and routing logs at that moment"),
     ],
 };
-
-/// Retransmissions without an answer after which a path counts as dead: R1 of RFC 9293 section 3.8.3.
-const DEAD_PATH: u32 = 3;
 
 fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
     let outages = case.episodes(LostTimeCause::Timeout);
@@ -51,7 +51,7 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
     );
     let last = case.flow.episodes.last();
     let is_dead = case.flow.more_episodes == 0
-        && last.is_some_and(|last| !last.over && last.unanswered_timeouts >= DEAD_PATH);
+        && last.is_some_and(|last| !last.over && last.unanswered_timeouts >= super::DEAD_PATH);
     let finding = case.finding(&RULE, cost, title);
     let finding = if is_dead { finding.failure() } else { finding };
     Some(

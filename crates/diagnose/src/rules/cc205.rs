@@ -7,6 +7,7 @@
 //! the path.
 
 use super::case::{DiagnosisCase, count};
+use super::help::{Remedy, RemedyHost, Setting};
 use super::{DiagnosisRule, Finding};
 use crate::lost_time::LostTimeCause;
 
@@ -20,9 +21,10 @@ for it (CUBIC: to 70 %). On a long path the way back takes a round trip per segm
 down, 50 s at 50 ms for NewReno. CUBIC's growth hangs on time, not on round trips, and is made for
 that. A queue of a bandwidth-delay product hides the reduction.",
     help: &[
-        ("FreeBSD", "net.inet.tcp.cc.algorithm=cubic (default since 14.0)"),
-        ("Linux", "net.ipv4.tcp_congestion_control=cubic (default)"),
-        ("other", "CUBIC (RFC 9438) on long paths; look for errors on the links if it happens again"),
+        Remedy::freebsd(RemedyHost::Sender, "net.inet.tcp.cc.algorithm=cubic (default since 14.0)").unless(Setting::Controller("cubic")),
+        Remedy::linux(RemedyHost::Sender, "net.ipv4.tcp_congestion_control=cubic (default)").unless(Setting::Controller("cubic")),
+        Remedy::other(RemedyHost::Sender, "CUBIC (RFC 9438) on long paths").unless(Setting::Controller("cubic")),
+        Remedy::general("look for errors on the links if it happens again"),
     ],
 };
 

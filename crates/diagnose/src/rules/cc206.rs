@@ -7,6 +7,7 @@
 //! less the time their bytes take at its rate.
 
 use super::case::{DiagnosisCase, count, many, number, seconds, time};
+use super::help::{Remedy, RemedyHost};
 use super::{DiagnosisRule, Finding};
 use crate::lost_time::LostTimeCause;
 
@@ -21,21 +22,10 @@ nothing has to be retransmitted, so a mark costs less than a loss. But the windo
 %, NewReno: to half; with RFC 8511 to 80 % or so), and a queue that marks early, as CoDel does after
 5 ms and as switches of data centres do at a few packets, leaves a long path idle after each mark.",
     help: &[
-        (
-            "FreeBSD",
-            "sender: net.inet.tcp.cc.abe=1 (RFC 8511: smaller reductions for marks); at a FreeBSD \
-             router: a larger target of fq_codel in dummynet",
-        ),
-        (
-            "Linux",
-            "at a Linux router: tc qdisc fq_codel or cake with target and interval for the round \
-             trip (cake rtt), no ce_threshold below it",
-        ),
-        (
-            "other",
-            "marking thresholds for the round trips there are; senders made for shallow marks \
-             (DCTCP, Prague) only where the queue is made for them",
-        ),
+        Remedy::freebsd(RemedyHost::Sender, "sender: net.inet.tcp.cc.abe=1 (RFC 8511: smaller reductions for marks)"),
+        Remedy::freebsd(RemedyHost::Elsewhere, "at a FreeBSD router: a larger target of fq_codel in dummynet"),
+        Remedy::linux(RemedyHost::Elsewhere, "at a Linux router: tc qdisc fq_codel or cake with target and interval for the round trip (cake rtt), no ce_threshold below it"),
+        Remedy::general("marking thresholds for the round trips there are; senders made for shallow marks (DCTCP, Prague) only where the queue is made for them"),
     ],
 };
 

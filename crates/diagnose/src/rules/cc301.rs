@@ -11,6 +11,7 @@
 use units::{Duration, maths::log2};
 
 use super::case::{DiagnosisCase, count, number, seconds, time};
+use super::help::{Remedy, RemedyHost, Setting};
 use super::{DiagnosisRule, Finding, cc101};
 use crate::lost_time::fraction;
 use crate::path::busy;
@@ -27,9 +28,13 @@ a gap. Three of them were once proof of a loss; RACK (RFC 8985) waits a quarter 
 instead and longer once it has seen reordering, and Linux raises its threshold (net.ipv4.tcp_reordering
 up to tcp_max_reordering). FreeBSD's default stack keeps the threshold of three.",
     help: &[
-        ("FreeBSD", "net.inet.tcp.functions_default=rack; at the receiver ifconfig IF -lro to see whether LRO sorts wrongly"),
-        ("Linux", "net.ipv4.tcp_recovery=1, tcp_sack=1, tcp_dsack=1 (defaults); ethtool -k at the receiver"),
-        ("other", "hash flows, not packets, over parallel links; RACK at the sender"),
+        Remedy::freebsd(RemedyHost::Sender, "net.inet.tcp.functions_default=rack").unless(Setting::RackStack),
+        Remedy::freebsd(RemedyHost::Receiver, "at the receiver ifconfig IF -lro to see whether LRO sorts wrongly"),
+        Remedy::linux(RemedyHost::Sender, "net.ipv4.tcp_recovery=1 (default)").unless(Setting::Default),
+        Remedy::linux(RemedyHost::Lacking, "net.ipv4.tcp_sack=1, tcp_dsack=1 (defaults)").unless(Setting::Sack),
+        Remedy::linux(RemedyHost::Receiver, "ethtool -k at the receiver"),
+        Remedy::general("hash flows, not packets, over parallel links"),
+        Remedy::other(RemedyHost::Sender, "RACK at the sender"),
     ],
 };
 

@@ -9,6 +9,7 @@
 use packet::wire::IcmpProblem;
 
 use super::case::{DiagnosisCase, count, time};
+use super::help::{Remedy, RemedyHost, Setting};
 use super::{DiagnosisRule, Finding};
 use crate::connection_events::IcmpNotice;
 use crate::lost_time::LostTimeCause;
@@ -24,9 +25,13 @@ sends it again and halves its window. If the packet was only late, all that was 
 (tcp_try_undo_recovery); RFC 9438 section 4.9.2 asks CUBIC to; FreeBSD's default stack does not, its
 RACK does since D53832.",
     help: &[
-        ("FreeBSD", "net.inet.tcp.functions_default=rack (with D53832 it restores the window); cure the reordering (CC301)"),
-        ("Linux", "net.ipv4.tcp_timestamps=1, tcp_sack=1, tcp_dsack=1 (defaults) so that it is undone; tcp_reordering higher"),
-        ("other", "RACK (RFC 8985), undo by Eifel or D-SACK; cure the reordering"),
+        Remedy::freebsd(RemedyHost::Sender, "net.inet.tcp.functions_default=rack (with D53832 it restores the window)").unless(Setting::RackStack),
+        Remedy::freebsd(RemedyHost::Elsewhere, "cure the reordering (CC301)"),
+        Remedy::linux(RemedyHost::Lacking, "net.ipv4.tcp_timestamps=1 (default), so that it is undone").unless(Setting::Timestamps),
+        Remedy::linux(RemedyHost::Lacking, "net.ipv4.tcp_sack=1, tcp_dsack=1 (defaults), so that it is undone").unless(Setting::Sack),
+        Remedy::linux(RemedyHost::Sender, "net.ipv4.tcp_reordering higher"),
+        Remedy::other(RemedyHost::Sender, "RACK (RFC 8985), undo by Eifel or D-SACK"),
+        Remedy::general("cure the reordering (CC301)"),
     ],
 };
 

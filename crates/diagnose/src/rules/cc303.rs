@@ -9,6 +9,7 @@
 use units::Duration;
 
 use super::case::{DiagnosisCase, count, number, seconds, time};
+use super::help::{Remedy, RemedyHost, Setting};
 use super::{DiagnosisRule, Finding};
 use crate::lost_time::LostTimeCause;
 
@@ -22,9 +23,13 @@ all it held lets the retransmission timer run out for nothing. The window falls 
 sender that believes its timer sends everything again (go-back-N). F-RTO (RFC 5682), Eifel (RFC 3522)
 and D-SACK reveal it with the next ACKs; Linux and FreeBSD restore the window then.",
     help: &[
-        ("FreeBSD", "net.inet.tcp.rexmit_slop higher on such paths; timestamps on (net.inet.tcp.rfc1323=1) for the undo"),
-        ("Linux", "net.ipv4.tcp_frto=2, tcp_timestamps=1 (defaults); ip route change ROUTE rto_min 1s on such paths"),
-        ("other", "F-RTO (RFC 5682); find what holds packets: radio, handover, a paused virtual machine"),
+        Remedy::freebsd(RemedyHost::Sender, "net.inet.tcp.rexmit_slop higher on such paths"),
+        Remedy::freebsd(RemedyHost::Lacking, "timestamps on (net.inet.tcp.rfc1323=1) for the undo").unless(Setting::Timestamps),
+        Remedy::linux(RemedyHost::Sender, "net.ipv4.tcp_frto=2 (default)").unless(Setting::Default),
+        Remedy::linux(RemedyHost::Lacking, "net.ipv4.tcp_timestamps=1 (default) for the undo").unless(Setting::Timestamps),
+        Remedy::linux(RemedyHost::Sender, "ip route change ROUTE rto_min 1s on such paths"),
+        Remedy::other(RemedyHost::Sender, "F-RTO (RFC 5682)"),
+        Remedy::general("find what holds packets: radio, handover, a paused virtual machine"),
     ],
 };
 

@@ -8,6 +8,7 @@
 use units::Duration;
 
 use super::case::{DiagnosisCase, count, number};
+use super::help::{Remedy, RemedyHost};
 use super::{DiagnosisRule, Finding};
 
 pub(super) const RULE: DiagnosisRule = DiagnosisRule {
@@ -20,16 +21,16 @@ and radio drop ACKs that a later one makes superfluous. A sender that counts byt
 (Linux) only becomes burstier. One that limits the growth per ACK grows slowly (CC101), one that
 counts ACKs in congestion avoidance too, and bursts meet short queues.",
     help: &[
-        (
-            "FreeBSD",
-            "receiver: ifconfig IF -lro; sender: net.inet.tcp.abc_l_var as many segments as an ACK covers",
+        Remedy::freebsd(RemedyHost::Receiver, "receiver: ifconfig IF -lro"),
+        Remedy::freebsd(
+            RemedyHost::Sender,
+            "sender: net.inet.tcp.abc_l_var as many segments as an ACK covers",
         ),
-        (
-            "Linux",
+        Remedy::linux(
+            RemedyHost::Receiver,
             "receiver: ethtool -K IF gro off lro off, ethtool -C IF rx-usecs 0, gro_flush_timeout=0, to see the effect",
         ),
-        (
-            "other",
+        Remedy::general(
             "nothing, unless slow start suffers (CC101) or bursts are lost (CC202): then pace",
         ),
     ],

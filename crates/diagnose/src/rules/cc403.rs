@@ -10,6 +10,7 @@ use units::Duration;
 use super::case::{
     DiagnosisCase, count, number, rate, seconds, size, throughput, time, time_percent,
 };
+use super::help::{Remedy, RemedyHost};
 use super::{DiagnosisRule, Finding};
 use crate::lost_time::LostTimeCause;
 
@@ -23,9 +24,9 @@ When it shrinks while data are acknowledged, the application does not read as fa
 delivers: it computes, writes to a slow disk, or waits for someone else. At zero the sender probes
 until the window opens (RFC 9293 section 3.8.6.1). A larger buffer only delays it.",
     help: &[
-        ("FreeBSD", "receiver: netstat -x, procstat -kk PID: what the application waits for"),
-        ("Linux", "receiver: ss -tmi (Recv-Q), perf trace or strace -T -p PID: what the application waits for"),
-        ("other", "make the receiving application read: threads, larger reads, faster storage"),
+        Remedy::freebsd(RemedyHost::Receiver, "receiver: netstat -x, procstat -kk PID: what the application waits for"),
+        Remedy::linux(RemedyHost::Receiver, "receiver: ss -tmi (Recv-Q), perf trace or strace -T -p PID: what the application waits for"),
+        Remedy::general("make the receiving application read: threads, larger reads, faster storage"),
     ],
 };
 

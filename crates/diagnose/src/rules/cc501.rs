@@ -10,6 +10,7 @@
 //! timeout do not count: no transfer was in progress.
 
 use super::case::{DiagnosisCase, SECOND, count, number, seconds, time, time_percent};
+use super::help::{Remedy, RemedyHost};
 use super::think_time::explains_waits;
 use super::{DiagnosisRule, Finding};
 use crate::lost_time::LostTimeCause;
@@ -25,9 +26,9 @@ Linux set it on the segment that empties the send buffer), nothing follows altho
 room, and the next data come without an ACK having let them go, the sender was waiting for the
 application: for its disk, its peer, its own pace. No setting of the network changes that.",
     help: &[
-        ("FreeBSD", "sender: netstat -Tan and truss -d -p PID: what the application does between its writes"),
-        ("Linux", "sender: ss -ti (app_limited, busy), strace -T -p PID: what the application does between its writes"),
-        ("other", "sender: larger writes, read-ahead, pipelining instead of one request at a time"),
+        Remedy::freebsd(RemedyHost::Sender, "sender: netstat -Tan and truss -d -p PID: what the application does between its writes"),
+        Remedy::linux(RemedyHost::Sender, "sender: ss -ti (app_limited, busy), strace -T -p PID: what the application does between its writes"),
+        Remedy::general("sender: larger writes, read-ahead, pipelining instead of one request at a time"),
     ],
 };
 

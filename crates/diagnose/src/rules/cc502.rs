@@ -9,6 +9,7 @@
 use units::Duration;
 
 use super::case::{DiagnosisCase, count, number, seconds, time};
+use super::help::{Remedy, RemedyHost};
 use super::{DiagnosisRule, Finding};
 use crate::rounds::RoundOrigin;
 use crate::timeline::SlowStartRamp;
@@ -23,9 +24,10 @@ and RFC 5681 section 4.1 lets it fall to the initial window. FreeBSD does so (cc
 halves it per timeout of rest (net.ipv4.tcp_slow_start_after_idle). A connection that carries an answer
 now and then pays for slow start each time. RFC 7661 keeps the window for some minutes if it was used.",
     help: &[
-        ("FreeBSD", "no setting in the default stack; keep the connection busy, or pace answers (RACK: net.inet.tcp.rack.features)"),
-        ("Linux", "sender: net.ipv4.tcp_slow_start_after_idle=0"),
-        ("other", "send answers together, or keep several connections warm; RFC 7661 where there is such a thing"),
+        Remedy::freebsd(RemedyHost::Sender, "no setting in the default stack; keep the connection busy, or pace answers (RACK: net.inet.tcp.rack.features)"),
+        Remedy::linux(RemedyHost::Sender, "sender: net.ipv4.tcp_slow_start_after_idle=0"),
+        Remedy::general("send answers together, or keep several connections warm"),
+        Remedy::other(RemedyHost::Sender, "RFC 7661 where there is such a thing"),
     ],
 };
 

@@ -7,6 +7,7 @@
 //! Cost: the time of those rounds less the time their bytes take at the rate of the path.
 
 use super::case::{DiagnosisCase, count, number, rate, size, throughput, time};
+use super::help::{Remedy, RemedyHost, Setting};
 use super::{Confidence, DiagnosisRule, Finding};
 use crate::timeline::WindowPlateau;
 
@@ -19,16 +20,18 @@ A sender keeps what is not acknowledged, so no more than its send buffer can be 
 systems grow the buffer as needed up to a limit, unless the application fixed it with SO_SNDBUF. The
 flight then stays the same for as long as the transfer lasts, without losses and without queues.",
     help: &[
-        (
-            "FreeBSD",
-            "sender: net.inet.tcp.sendbuf_max and kern.ipc.maxsockbuf higher, net.inet.tcp.sendbuf_auto=1; no SO_SNDBUF in the application",
+        Remedy::freebsd(
+            RemedyHost::Sender,
+            "sender: net.inet.tcp.sendbuf_max and kern.ipc.maxsockbuf higher",
         ),
-        (
-            "Linux",
+        Remedy::freebsd(RemedyHost::Sender, "net.inet.tcp.sendbuf_auto=1 (default)")
+            .unless(Setting::Default),
+        Remedy::freebsd(RemedyHost::Sender, "no SO_SNDBUF in the application"),
+        Remedy::linux(
+            RemedyHost::Sender,
             "sender: third figure of net.ipv4.tcp_wmem higher; no SO_SNDBUF in the application (ss -ti shows sndbuf_limited)",
         ),
-        (
-            "other",
+        Remedy::general(
             "sender: a buffer of at least rate x round trip, larger while losses are repaired",
         ),
     ],

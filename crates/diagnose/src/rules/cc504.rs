@@ -7,6 +7,7 @@
 //! Cost: the delays of those ACKs beyond the shortest round trip.
 
 use super::case::{DiagnosisCase, count, many, number, seconds, time};
+use super::help::{Remedy, RemedyHost};
 use super::{Confidence, DiagnosisRule, Finding};
 
 pub(super) const RULE: DiagnosisRule = DiagnosisRule {
@@ -20,9 +21,10 @@ application that writes a message in two parts makes the two wait for each other
 buffer below two segments does the same without Nagle. Nothing is lost in such a silence, and a faster
 path does not help.",
     help: &[
-        ("FreeBSD", "sender: one writev() per message, TCP_NODELAY or TCP_NOPUSH; SO_SNDBUF of several segments"),
-        ("Linux", "sender: one writev() per message, TCP_NODELAY or TCP_CORK; receiver: TCP_QUICKACK; SO_SNDBUF of several segments"),
-        ("other", "sender: write each message at once, TCP_NODELAY; a send buffer of several segments"),
+        Remedy::freebsd(RemedyHost::Sender, "sender: one writev() per message, TCP_NODELAY or TCP_NOPUSH; SO_SNDBUF of several segments"),
+        Remedy::linux(RemedyHost::Sender, "sender: one writev() per message, TCP_NODELAY or TCP_CORK; SO_SNDBUF of several segments"),
+        Remedy::linux(RemedyHost::Receiver, "receiver: TCP_QUICKACK"),
+        Remedy::other(RemedyHost::Sender, "sender: write each message at once, TCP_NODELAY; a send buffer of several segments"),
     ],
 };
 

@@ -10,6 +10,7 @@
 use packet::Dir;
 
 use super::case::{DiagnosisCase, number, seconds, time, time_percent};
+use super::help::{Remedy, RemedyHost};
 use super::slow_responses::SlowResponses;
 use super::think_time::ThinkTime;
 use super::{DiagnosisRule, Finding};
@@ -27,9 +28,9 @@ to the one before (pipelining, HTTP/2, several connections) overlap these times;
 One or two slow responses are reported only if the server's host had acknowledged the request a second or
 more before: a lost request looks different.",
     help: &[
-        ("FreeBSD", "server: truss -d -p PID and procstat -kk PID: what it waits for between its read and its write"),
-        ("Linux", "server: strace -r -f -e trace=network,desc -p PID: what it waits for between its read and its write"),
-        ("other", "server: log the duration of each request, and of the requests that it makes itself ($request_time, $upstream_response_time); slow query log; client: several requests at once"),
+        Remedy::freebsd(RemedyHost::Server, "server: truss -d -p PID and procstat -kk PID: what it waits for between its read and its write"),
+        Remedy::linux(RemedyHost::Server, "server: strace -r -f -e trace=network,desc -p PID: what it waits for between its read and its write"),
+        Remedy::general("server: log the duration of each request, and of the requests that it makes itself ($request_time, $upstream_response_time); slow query log; client: several requests at once"),
     ],
 };
 

@@ -9,6 +9,7 @@
 use packet::Dir;
 
 use super::case::{DiagnosisCase, time, time_percent};
+use super::help::{Remedy, RemedyHost};
 use super::think_time::ThinkTime;
 use super::{DiagnosisRule, Finding};
 
@@ -23,9 +24,9 @@ alike and short, and responses carry bulk data, a program causes them, not a use
 network changes that. A client that asks for the next part before it has processed the last one, or over
 several connections, overlaps its own time with the server's.",
     help: &[
-        ("FreeBSD", "client: truss -d -p PID and procstat -kk PID: what it does between its read and its next write"),
-        ("Linux", "client: strace -r -f -e trace=network,desc -p PID: what it does between its read and its next write"),
-        ("other", "client: several requests at once, larger ones (fetch size, page size), processing in another thread"),
+        Remedy::freebsd(RemedyHost::Client, "client: truss -d -p PID and procstat -kk PID: what it does between its read and its next write"),
+        Remedy::linux(RemedyHost::Client, "client: strace -r -f -e trace=network,desc -p PID: what it does between its read and its next write"),
+        Remedy::general("client: several requests at once, larger ones (fetch size, page size), processing in another thread"),
     ],
 };
 

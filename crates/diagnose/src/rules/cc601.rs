@@ -8,6 +8,7 @@
 use units::Duration;
 
 use super::case::{DiagnosisCase, bytes_in, number, seconds, size, time, time_percent, time_share};
+use super::help::{Remedy, RemedyHost};
 use super::{DiagnosisRule, Finding, Severity};
 use crate::path::delay_follows_load;
 use crate::time_budget::Limiter;
@@ -23,9 +24,9 @@ G.114 asks for less than 150 ms one way for a conversation. Queue management at 
 RFC 8289; PIE, RFC 8033; FQ-CoDel, RFC 8290) keeps the queue at a few milliseconds, and a shaper moves
 it to a device that has it.",
     help: &[
-        ("FreeBSD", "at the bottleneck: dummynet with fq_codel (ipfw pipe/sched), pf with ALTQ codel"),
-        ("Linux", "at the bottleneck: tc qdisc replace dev IF root cake bandwidth RATE, or fq_codel"),
-        ("other", "SQM or a shaper just below the line's rate, at the device before the slow link"),
+        Remedy::freebsd(RemedyHost::Elsewhere, "at the bottleneck: dummynet with fq_codel (ipfw pipe/sched), pf with ALTQ codel"),
+        Remedy::linux(RemedyHost::Elsewhere, "at the bottleneck: tc qdisc replace dev IF root cake bandwidth RATE, or fq_codel"),
+        Remedy::general("SQM or a shaper just below the line's rate, at the device before the slow link"),
     ],
 };
 

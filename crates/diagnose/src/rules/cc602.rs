@@ -8,6 +8,7 @@
 //! bytes would have taken that much less.
 
 use super::case::{DiagnosisCase, number, rate, time_percent, time_share};
+use super::help::{Remedy, RemedyHost};
 use super::neighbours::TransferSummary;
 use super::{Confidence, DiagnosisRule, Finding};
 use crate::lost_time::fraction;
@@ -25,9 +26,9 @@ alike; a shorter round trip or a bolder controller takes more. The queue stays b
 wasted: each is simply not alone. Packets that were sent together leave the bottleneck spaced to its
 whole rate now and then, which shows more than this flow gets.",
     help: &[
-        ("FreeBSD", "weights at the bottleneck: dummynet queues; a scavenger class for background transfers"),
-        ("Linux", "tc qdisc cake or fq_codel at the bottleneck shares per flow or host; SO_PRIORITY/DSCP for classes"),
-        ("other", "fewer transfers at a time, or a queue that shares by weight"),
+        Remedy::freebsd(RemedyHost::Elsewhere, "weights at the bottleneck: dummynet queues; a scavenger class for background transfers"),
+        Remedy::linux(RemedyHost::Elsewhere, "tc qdisc cake or fq_codel at the bottleneck shares per flow or host; SO_PRIORITY/DSCP for classes"),
+        Remedy::general("fewer transfers at a time, or a queue that shares by weight"),
     ],
 };
 

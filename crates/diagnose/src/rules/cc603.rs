@@ -8,6 +8,7 @@
 use units::Duration;
 
 use super::case::{DiagnosisCase, number, rate, time_percent};
+use super::help::{Remedy, RemedyHost};
 use super::{DiagnosisRule, Finding};
 use crate::time_budget::Limiter;
 
@@ -19,9 +20,9 @@ pub(super) const RULE: DiagnosisRule = DiagnosisRule {
 The queue before the bottleneck never ran empty, so the bottleneck never stood still. The transfer is
 as fast as the path allows. To be faster it needs a faster path, or fewer others on it (CC602).",
     help: &[
-        ("FreeBSD", "nothing to do"),
-        ("Linux", "nothing to do"),
-        ("other", "nothing to do; a faster transfer needs a faster path"),
+        Remedy::freebsd(RemedyHost::Elsewhere, "nothing to do"),
+        Remedy::linux(RemedyHost::Elsewhere, "nothing to do"),
+        Remedy::general("nothing to do; a faster transfer needs a faster path"),
     ],
 };
 

@@ -10,6 +10,7 @@
 use units::Duration;
 
 use super::case::{DiagnosisCase, number, seconds, time};
+use super::help::{Remedy, RemedyHost};
 use super::{Confidence, DiagnosisRule, Finding, Severity};
 
 pub(super) const RULE: DiagnosisRule = DiagnosisRule {
@@ -23,9 +24,9 @@ window gets the time wrong by as much (review D46546: 168 Mbit/s for CUBIC where
 1 % loss and kern.hz=100). Since FreeBSD 15 CUBIC counts ACKs instead. Timers are rounded up to ticks
 too: retransmission, delayed ACK, persist.",
     help: &[
-        ("FreeBSD", "kern.hz=1000 in /boot/loader.conf; a version with D46546; net.inet.tcp.cc.algorithm=newreno on a LAN"),
-        ("Linux", "CONFIG_HZ matters little: round trips and CUBIC use microseconds since 4.13"),
-        ("other", "a finer clock for round trips than the shortest round trip"),
+        Remedy::freebsd(RemedyHost::Sender, "kern.hz=1000 in /boot/loader.conf; a version with D46546; net.inet.tcp.cc.algorithm=newreno on a LAN"),
+        Remedy::linux(RemedyHost::Sender, "CONFIG_HZ matters little: round trips and CUBIC use microseconds since 4.13"),
+        Remedy::general("a finer clock for round trips than the shortest round trip"),
     ],
 };
 

@@ -6,6 +6,7 @@
 use units::Duration;
 
 use super::case::DiagnosisCase;
+use super::help::{Remedy, RemedyHost};
 use super::{Confidence, DiagnosisRule, Finding};
 
 pub(super) const RULE: DiagnosisRule = DiagnosisRule {
@@ -17,12 +18,15 @@ The SYNs carry the scale of the windows (RFC 7323 section 2), the segment size, 
 timestamps are in use; their timing shows where the capture was taken. A capture that begins later
 leaves the receive window unreadable, and the first slow start unseen.",
     help: &[
-        (
-            "FreeBSD",
+        Remedy::freebsd(
+            RemedyHost::Elsewhere,
             "start the capture before the transfer: tcpdump -i IF -s 128 -w FILE host HOST",
         ),
-        ("Linux", "start the capture before the transfer: tcpdump -i IF -s 128 -w FILE host HOST"),
-        ("other", "start the capture before the transfer"),
+        Remedy::linux(
+            RemedyHost::Elsewhere,
+            "start the capture before the transfer: tcpdump -i IF -s 128 -w FILE host HOST",
+        ),
+        Remedy::general("start the capture before the transfer"),
     ],
 };
 

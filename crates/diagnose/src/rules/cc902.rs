@@ -6,6 +6,7 @@
 use units::Duration;
 
 use super::case::{DiagnosisCase, count};
+use super::help::{Remedy, RemedyHost};
 use super::{Confidence, DiagnosisRule, Finding};
 
 pub(super) const RULE: DiagnosisRule = DiagnosisRule {
@@ -16,9 +17,9 @@ pub(super) const RULE: DiagnosisRule = DiagnosisRule {
 Routes are often not the same both ways, and a mirror port may copy one direction. A diagnosis needs
 data and ACKs: round trips, windows, and what a sender waited for come from both.",
     help: &[
-        ("FreeBSD", "capture at one of the hosts"),
-        ("Linux", "capture at one of the hosts"),
-        ("other", "capture at a host, or mirror both directions"),
+        Remedy::freebsd(RemedyHost::Elsewhere, "capture at one of the hosts"),
+        Remedy::linux(RemedyHost::Elsewhere, "capture at one of the hosts"),
+        Remedy::general("capture at a host, or mirror both directions"),
     ],
 };
 

@@ -6,6 +6,7 @@
 use units::Duration;
 
 use super::case::{DiagnosisCase, count, percent, size};
+use super::help::{Remedy, RemedyHost};
 use super::{Confidence, DiagnosisRule, Finding};
 
 pub(super) const RULE: DiagnosisRule = DiagnosisRule {
@@ -17,9 +18,9 @@ A receiver acknowledges only what it got. If the capture does not have it, the c
 tcpdump prints how many packets the kernel dropped when it ends. Retransmissions among the missed ones
 are not counted, and a gap may look like a pause.",
     help: &[
-        ("FreeBSD", "tcpdump -B 65536 -s 128; net.bpf.maxbufsize"),
-        ("Linux", "tcpdump -B 65536 -s 128, or dumpcap with a larger -B"),
-        ("other", "a larger capture buffer, a shorter snap length, a filter for this connection"),
+        Remedy::freebsd(RemedyHost::Elsewhere, "tcpdump -B 65536 -s 128; net.bpf.maxbufsize"),
+        Remedy::linux(RemedyHost::Elsewhere, "tcpdump -B 65536 -s 128, or dumpcap with a larger -B"),
+        Remedy::general("a larger capture buffer, a shorter snap length, a filter for this connection"),
     ],
 };
 

@@ -6,6 +6,7 @@
 use units::Duration;
 
 use super::case::{DiagnosisCase, count};
+use super::help::{Remedy, RemedyHost};
 use super::{Confidence, DiagnosisRule, Finding};
 
 pub(super) const RULE: DiagnosisRule = DiagnosisRule {
@@ -17,12 +18,15 @@ A capture on a host with TSO shows bursts of up to 64 KB that the card splits la
 with LRO or GRO shows merged segments. Sizes above the MTU are no jumbo frames. How packets were
 spaced, reordered or lost within such a burst cannot be seen there.",
     help: &[
-        ("FreeBSD", "to see packets: ifconfig IF -tso -lro, or capture on a device between"),
-        (
-            "Linux",
+        Remedy::freebsd(
+            RemedyHost::Elsewhere,
+            "to see packets: ifconfig IF -tso -lro, or capture on a device between",
+        ),
+        Remedy::linux(
+            RemedyHost::Elsewhere,
             "to see packets: ethtool -K IF tso off gso off gro off lro off, or capture on a device between",
         ),
-        ("other", "capture on a device between the hosts"),
+        Remedy::general("capture on a device between the hosts"),
     ],
 };
 

@@ -6,6 +6,7 @@
 use units::Duration;
 
 use super::case::{DiagnosisCase, time};
+use super::help::{Remedy, RemedyHost};
 use super::{Confidence, DiagnosisRule, Finding};
 use crate::capture_point::CapturePoint;
 
@@ -18,9 +19,9 @@ Only at the sender does a capture show all that was sent, in the order and at th
 Elsewhere lost packets are missing, and what the sender knew when it sent has to be inferred: from the
 timestamps that data echo (RFC 7323), or from the round trip of the opening.",
     help: &[
-        ("FreeBSD", "capture at the host that sends the data"),
-        ("Linux", "capture at the host that sends the data"),
-        ("other", "capture at the host that sends the data, or at both"),
+        Remedy::freebsd(RemedyHost::Elsewhere, "capture at the host that sends the data"),
+        Remedy::linux(RemedyHost::Elsewhere, "capture at the host that sends the data"),
+        Remedy::general("capture at the host that sends the data, or at both"),
     ],
 };
 

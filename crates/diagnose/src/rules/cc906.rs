@@ -7,6 +7,7 @@
 use units::Duration;
 
 use super::case::{DiagnosisCase, count};
+use super::help::{Remedy, RemedyHost};
 use super::{Confidence, DiagnosisRule, Finding};
 
 pub(super) const RULE: DiagnosisRule = DiagnosisRule {
@@ -18,9 +19,9 @@ Wireshark saves the packets that a display filter shows if it is asked to, and a
 above TCP shows no bare ACKs. Round trips, windows, flights and what a sender waited for are then not
 measurable: only bytes, retransmissions and pauses of seconds are.",
     help: &[
-        ("FreeBSD", "save all packets of the connection: tcpdump -r IN -w OUT 'host A and port P'"),
-        ("Linux", "save all packets of the connection: tcpdump -r IN -w OUT 'host A and port P'"),
-        ("other", "Wireshark: File, Export Specified Packets, with the filter tcp.stream eq N"),
+        Remedy::freebsd(RemedyHost::Elsewhere, "save all packets of the connection: tcpdump -r IN -w OUT 'host A and port P'"),
+        Remedy::linux(RemedyHost::Elsewhere, "save all packets of the connection: tcpdump -r IN -w OUT 'host A and port P'"),
+        Remedy::general("Wireshark: File, Export Specified Packets, with the filter tcp.stream eq N"),
     ],
 };
 

@@ -5,12 +5,11 @@ use std::net::{IpAddr, SocketAddr};
 
 use units::{Duration, Instant};
 
-use super::case::SECOND;
 use crate::Analysis;
 use crate::connection_events::ConnectionEvents;
 
 /// Longest wait for the answer to a SYN: the first retransmission timeout (RFC 6298 section 2).
-const HANDSHAKE: Duration = SECOND;
+const HANDSHAKE: Duration = Duration::from_secs(1);
 
 /// Summary of a transfer.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -1,7 +1,7 @@
 //! The background of a code.
 
 use diagnose::quic::rules::QUIC_RULES;
-use diagnose::rules::{Help, RULES};
+use diagnose::rules::{Help, RULES, help_by_system};
 
 /// No finding has this code.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,7 +61,7 @@ pub fn explain(code: &str) -> Result<String, UnknownCode> {
         return Err(UnknownCode { code: code.to_string(), similar });
     };
     let mut text = format!("{code}: {name}\n\n{background}\n\nWhat to do:\n");
-    for (system, what) in help {
+    for (system, what) in help_by_system(help) {
         text.push_str(&format!("  {:<9}{what}\n", format!("{system}:")));
     }
     Ok(text)
@@ -91,7 +91,9 @@ mod tests {
     fn every_rule_of_quic_has_help_for_any_stack() {
         for rule in QUIC_RULES {
             let text = explain(rule.code).unwrap();
-            assert!(rule.help.iter().all(|(stack, what)| !stack.is_empty() && !what.is_empty()));
+            assert!(
+                rule.help.iter().all(|remedy| !remedy.system.is_empty() && !remedy.text.is_empty())
+            );
             assert!(text.lines().all(|line| !line.ends_with(' ')), "{}", rule.code);
         }
     }

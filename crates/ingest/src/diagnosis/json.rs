@@ -2,7 +2,7 @@
 
 use std::io;
 
-use diagnose::rules::{EvidenceItem, EvidenceValue, Finding};
+use diagnose::rules::{EvidenceItem, EvidenceValue, Finding, help_by_system};
 use diagnose::{Analysis, Limiter};
 use packet::Dir;
 use serde::ser::SerializeMap;
@@ -160,6 +160,8 @@ pub(super) struct FindingJson {
     evidence: EvidenceJson,
     cause: String,
     help: HelpJson,
+    /// The part of it that concerns the hosts.
+    applicable_help: HelpJson,
     unseen: String,
 }
 
@@ -179,23 +181,13 @@ impl Serialize for EvidenceJson {
     }
 }
 
-struct HelpJson(diagnose::rules::Help);
+struct HelpJson(Vec<(&'static str, String)>);
 
 impl Serialize for HelpJson {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut systems: Vec<(&str, String)> = Vec::new();
-        for (system, what) in self.0 {
-            match systems.last_mut() {
-                Some((last, text)) if last == system => {
-                    text.push_str("; ");
-                    text.push_str(what);
-                }
-                _ => systems.push((system, (*what).to_string())),
-            }
-        }
-        let mut map = serializer.serialize_map(Some(systems.len()))?;
-        for (system, what) in systems {
-            map.serialize_entry(&system.to_ascii_lowercase(), &what)?;
+        let mut map = serializer.serialize_map(Some(self.0.len()))?;
+        for (system, what) in &self.0 {
+            map.serialize_entry(&system.to_ascii_lowercase(), what)?;
         }
         map.end()
     }
@@ -276,7 +268,7 @@ fn file_json(report: &FileReport, limit: usize) -> FileJson<'_> {
 
 fn connection_json(report: &FileReport, one: &ConnectionReport) -> ConnectionJson {
     let analysis = &*one.analysis();
-    let diagnosis = report.diagnosis_of(one, analysis);
+    let (diagnosis, guesses) = report.explained(one, analysis);
     let flow = analysis.main();
     let [client, server] = one.ends(analysis);
     let counts = flow.map(|flow| flow.counts).unwrap_or_default();
@@ -300,7 +292,7 @@ fn connection_json(report: &FileReport, one: &ConnectionReport) -> ConnectionJso
         base_rtt_s: diagnosis.course.path.base_rtt.map(Duration::as_secs_f64),
         mss_bytes: flow.map_or(0, |flow| flow.mss),
         time_budget: BudgetJson(diagnosis.course.budget),
-        profile_guess: fit::guesses(analysis).iter().map(guess_json).collect(),
+        profile_guess: guesses.iter().map(guess_json).collect(),
         primary: diagnosis.primary,
         findings: diagnosis
             .findings
@@ -318,7 +310,7 @@ fn other_direction(
     one: &ConnectionReport,
     analysis: &Analysis,
 ) -> Option<OtherDirectionJson> {
-    let other = report.diagnosis_of_other_direction(one, analysis)?;
+    let other = report.explained_other_direction(one, analysis)?;
     let dir = analysis.main_dir().reversed();
     let flow = analysis.flows[dir as usize].as_deref()?;
     let found = other.findings.into_iter();
@@ -357,7 +349,8 @@ impl FindingJson {
             filter: String::new(),
             evidence: EvidenceJson(found.evidence),
             cause: found.cause,
-            help: HelpJson(found.help),
+            help: HelpJson(help_by_system(found.help.all)),
+            applicable_help: HelpJson(found.help.applicable_by_system()),
             unseen: found.unseen,
         }
     }

@@ -65,8 +65,11 @@ fn details(finding: &Finding) -> String {
         let _ = writeln!(text, "  {}: {}", item.label, item.text);
     }
     let _ = writeln!(text, "  cause: {}", finding.cause);
-    for (system, what) in finding.help {
+    for (system, what) in finding.help.applicable() {
         let _ = writeln!(text, "  {system}: {what}");
+    }
+    if let Some(folded) = finding.folded_help() {
+        let _ = writeln!(text, "  {folded}");
     }
     text
 }

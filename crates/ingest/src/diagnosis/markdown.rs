@@ -100,8 +100,11 @@ fn finding(one: &ConnectionVerdict<'_>, found: &Finding, out: &mut String) {
     for item in found.evidence.iter().filter(|item| !item.label.is_empty()) {
         let _ = writeln!(out, "- {}: {}", escape(item.label), escape(&item.text));
     }
-    for (system, what) in found.help {
-        let _ = writeln!(out, "- **{}**: {}", escape(system), escape(what));
+    for (system, what) in found.help.applicable() {
+        let _ = writeln!(out, "- **{}**: {}", escape(system), escape(&what));
+    }
+    if let Some(folded) = found.folded_help() {
+        let _ = writeln!(out, "- {}", escape(&folded));
     }
     if !one.is_quic {
         let _ = writeln!(out, "- Wireshark: `{}`", found.filter(one.number));

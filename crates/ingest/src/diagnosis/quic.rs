@@ -11,6 +11,7 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use units::Duration;
 
+use super::help::choose_quic_help;
 use super::json::FindingJson;
 use super::text::{BAR, FindingSite, TextStyle, findings, paint};
 use crate::inputs::QuicConnection;
@@ -26,7 +27,8 @@ pub struct QuicReport {
 
 impl QuicReport {
     pub(super) fn of(connection: QuicConnection) -> Self {
-        let diagnosis = QuicDiagnosis::of(&connection.analysis);
+        let mut diagnosis = QuicDiagnosis::of(&connection.analysis);
+        choose_quic_help(&mut diagnosis.findings, &connection);
         Self { connection, diagnosis }
     }
 

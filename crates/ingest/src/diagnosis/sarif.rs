@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use diagnose::rules::{Finding, Severity};
+use diagnose::rules::{Finding, Severity, help_by_system};
 use serde_json::{Value, json};
 
 use super::explain::{ExplainedRule, all};
@@ -75,8 +75,8 @@ fn unjudged((file, reason): (&str, &str)) -> Value {
 }
 
 fn rule_json(rule: &ExplainedRule) -> Value {
-    let help: Vec<String> =
-        rule.help.iter().map(|(system, what)| format!("{system}: {what}")).collect();
+    let help = help_by_system(rule.help);
+    let help: Vec<_> = help.iter().map(|(system, what)| format!("{system}: {what}")).collect();
     json!({
         "id": rule.code,
         "shortDescription": { "text": rule.name },

@@ -206,7 +206,7 @@ fn table(report: &FileReport, out: &mut String) {
 
 fn connection(judged: &ConnectionReport, report: &FileReport, view: TextStyle, out: &mut String) {
     let analysis = &*judged.analysis();
-    let diagnosis = report.diagnosis_of(judged, analysis);
+    let (diagnosis, guesses) = report.explained(judged, analysis);
     let course = &diagnosis.course;
     let number = analysis.stream;
     let site = FindingSite::flow(&report.file.name, number, course.budget.active());
@@ -248,7 +248,7 @@ fn connection(judged: &ConnectionReport, report: &FileReport, view: TextStyle, o
         facts.push(format!("{} of them spurious", counts.spurious));
     }
     let _ = writeln!(out, "  {}", facts.join("; "));
-    if let Some(guess) = guess_text(&fit::guesses(analysis)) {
+    if let Some(guess) = guess_text(&guesses) {
         let _ = writeln!(out, "  {guess}");
     }
     budget(&course.budget, view.look, out);
@@ -266,7 +266,7 @@ fn other_direction(
     view: TextStyle,
     out: &mut String,
 ) {
-    let Some(other) = report.diagnosis_of_other_direction(judged, analysis) else { return };
+    let Some(other) = report.explained_other_direction(judged, analysis) else { return };
     let from = if analysis.main_dir() == Dir::Forward { "server" } else { "client" };
     let flow = analysis.flows[analysis.main_dir().reversed() as usize].as_deref();
     let bytes = size(flow.map_or(0, |flow| flow.bytes));
@@ -436,8 +436,11 @@ pub(super) fn finding(
     }
     let _ = writeln!(out, "   = cause: {}", found.cause);
     if found.severity > Severity::Note {
-        for (system, what) in found.help {
+        for (system, what) in found.help.applicable() {
             let _ = writeln!(out, "   = help: {system}: {what}");
+        }
+        if let Some(folded) = found.folded_help() {
+            let _ = writeln!(out, "   = help: {folded}");
         }
     }
     if !found.unseen.is_empty() {

@@ -111,9 +111,9 @@ fn verdicts_on(
     for file in &report.files {
         for one in file.connections.iter().take(limit) {
             let analysis = one.analysis();
-            let diagnosis = file.diagnosis_of(one, &analysis);
+            let (diagnosis, _) = file.explained(one, &analysis);
             let budget = diagnosis.course.budget;
-            let other = file.diagnosis_of_other_direction(one, &analysis);
+            let other = file.explained_other_direction(one, &analysis);
             all.push(ConnectionVerdict {
                 file: &file.file.name,
                 number: analysis.stream,

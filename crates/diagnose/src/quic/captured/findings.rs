@@ -9,7 +9,9 @@ use units::Duration;
 use super::CapturedQuicAnalysis;
 use crate::quic::clock::{interval, seconds, time};
 use crate::quic::rules::{cc836, cc837, quic_rule, sort};
-use crate::rules::{Confidence, Finding, Severity, count, many, number, percent, size};
+use crate::rules::{
+    Confidence, Finding, FindingHelp, Severity, count, many, number, percent, size,
+};
 
 /// Repeated Initials within less are those of a ClientHello of several datagrams, in ns.
 const REPEATED: u64 = 100_000_000;
@@ -55,7 +57,8 @@ fn finding(
         frames: analysis.frames,
         evidence: Vec::new(),
         cause: String::new(),
-        help: rule.help,
+        help: FindingHelp::of(rule.help),
+        named: None,
         unseen: String::new(),
         is_failure: false,
     })

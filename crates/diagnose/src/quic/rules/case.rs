@@ -6,7 +6,7 @@ use super::QuicRule;
 use crate::quic::analysis::{QuicAnalysis, QuicEpisode};
 use crate::quic::budget::QuicSpan;
 use crate::quic::clock::interval;
-use crate::rules::{Confidence, EvidenceItem, Finding, Severity, number, rate};
+use crate::rules::{Confidence, EvidenceItem, Finding, FindingHelp, Severity, number, rate};
 
 /// A finding about the whole connection, with the severity of its cost.
 pub(super) fn finding(
@@ -25,7 +25,8 @@ pub(super) fn finding(
         frames: analysis.range,
         evidence: Vec::new(),
         cause: String::new(),
-        help: rule.help,
+        help: FindingHelp::of(rule.help),
+        named: None,
         unseen: String::new(),
         is_failure: false,
     }

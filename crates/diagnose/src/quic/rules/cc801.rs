@@ -10,7 +10,7 @@ use super::QuicRule;
 use super::case::{finding, is_significant};
 use crate::quic::QuicAnalysis;
 use crate::quic::clock::{interval, seconds, time};
-use crate::rules::{Confidence, Finding, count, many, number};
+use crate::rules::{Confidence, Finding, Remedy, RemedyHost, count, many, number};
 
 pub(super) const RULE: QuicRule = QuicRule {
     code: "CC801",
@@ -23,24 +23,32 @@ the initial RTT of 333 ms at first (RFC 9002 section 6.2.2: 999 ms), because no 
 measured. A ClientHello of more than one datagram (post-quantum key shares) has two chances to be
 lost, and a certificate chain above the anti-amplification limit waits for the client (CC802).",
     help: &[
-        ("quic-go", "Transport.VerifySourceAddress decides which clients get a Retry"),
-        (
+        Remedy::stack(
+            RemedyHost::Elsewhere,
+            "quic-go",
+            "Transport.VerifySourceAddress decides which clients get a Retry",
+        ),
+        Remedy::stack(
+            RemedyHost::Elsewhere,
             "quinn",
             "Incoming::retry is the application's choice; TransportConfig::initial_rtt on a known path",
         ),
-        (
+        Remedy::stack(
+            RemedyHost::Elsewhere,
             "quiche",
             "quiche::retry is the application's choice; Config::set_initial_rtt on a known path",
         ),
-        (
+        Remedy::stack(
+            RemedyHost::Elsewhere,
             "msquic",
             "QUIC_SETTINGS InitialRttMs on a known path; Retry begins above RetryMemoryLimit",
         ),
-        (
+        Remedy::stack(
+            RemedyHost::Elsewhere,
             "s2n-quic",
             "Limits::with_initial_round_trip_time; endpoint_limits with a higher with_inflight_handshake_limit",
         ),
-        ("other", "offer the version that the server speaks; 0-RTT for repeated connections"),
+        Remedy::general("offer the version that the server speaks; 0-RTT for repeated connections"),
     ],
 };
 

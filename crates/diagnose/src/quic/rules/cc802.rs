@@ -9,7 +9,7 @@ use super::QuicRule;
 use super::case::finding;
 use crate::quic::QuicAnalysis;
 use crate::quic::clock::{interval, seconds, time};
-use crate::rules::{Confidence, Finding, count, number, size};
+use crate::rules::{Confidence, Finding, Remedy, RemedyHost, count, number, size};
 
 pub(super) const RULE: QuicRule = QuicRule {
     code: "CC802",
@@ -21,16 +21,20 @@ received (RFC 9000 section 8.1): 3,600 bytes for one Initial of 1,200. A certifi
 not fit waits for the client's next packet, a round trip later; if that packet is lost, both sides
 wait for the client's probe timeout.",
     help: &[
-        ("quiche", "Config::set_max_amplification_factor, at the risk of amplification attacks"),
-        (
-            "other",
+        Remedy::stack(
+            RemedyHost::Elsewhere,
+            "quiche",
+            "Config::set_max_amplification_factor, at the risk of amplification attacks",
+        ),
+        Remedy::general(
             "a shorter certificate chain (ECDSA, no superfluous intermediates, RFC 8879 compression)",
         ),
-        (
-            "other",
+        Remedy::general(
             "a token from NEW_TOKEN or Retry, or session resumption, validates the address at once",
         ),
-        ("other", "client: pad all Initial datagrams to the path MTU, which raises the limit"),
+        Remedy::general(
+            "client: pad all Initial datagrams to the path MTU, which raises the limit",
+        ),
     ],
 };
 

@@ -8,7 +8,7 @@ use super::QuicRule;
 use super::case::finding;
 use crate::quic::QuicAnalysis;
 use crate::quic::clock::time;
-use crate::rules::{Finding, count, many};
+use crate::rules::{Finding, Remedy, count, many};
 
 pub(super) const RULE: QuicRule = QuicRule {
     code: "CC803",
@@ -19,9 +19,13 @@ No packet of the peer arrived. Firewalls that block UDP, a server that listens o
 port, a path MTU below 1,200 bytes, or a server that discards the packets (unknown connection ID
 after a restart, unknown version in a small datagram) look the same to the sender.",
     help: &[
-        ("other", "capture at the server: tcpdump udp port PORT shows whether the packets arrive"),
-        ("other", "try TCP to the same host: if that works, UDP is blocked or limited on the path"),
-        ("other", "check that datagrams of 1,200 bytes pass: ping -M do -s 1172 HOST"),
+        Remedy::general(
+            "capture at the server: tcpdump udp port PORT shows whether the packets arrive",
+        ),
+        Remedy::general(
+            "try TCP to the same host: if that works, UDP is blocked or limited on the path",
+        ),
+        Remedy::general("check that datagrams of 1,200 bytes pass: ping -M do -s 1172 HOST"),
     ],
 };
 

@@ -9,7 +9,7 @@ use super::QuicRule;
 use super::case::finding;
 use crate::quic::QuicAnalysis;
 use crate::quic::clock::{interval, seconds, time};
-use crate::rules::{Finding, Severity, number};
+use crate::rules::{Finding, Remedy, RemedyHost, Severity, number};
 
 pub(super) const RULE: QuicRule = QuicRule {
     code: "CC804",
@@ -21,13 +21,32 @@ PROTOCOL_VIOLATION, ...), 0x100 and above for TLS alerts (0x12a is bad_certifica
 no_application_protocol), or a code of the application. The idle timeout (RFC 9000 section 10.1) is
 the smaller of both sides' max_idle_timeout; it ends a connection silently.",
     help: &[
-        ("quic-go", "Config.MaxIdleTimeout, Config.KeepAlivePeriod, Config.HandshakeIdleTimeout"),
-        ("quinn", "TransportConfig::max_idle_timeout, TransportConfig::keep_alive_interval"),
-        ("quiche", "Config::set_max_idle_timeout; Connection::send_ack_eliciting keeps it alive"),
-        ("msquic", "QUIC_SETTINGS IdleTimeoutMs, KeepAliveIntervalMs, DisconnectTimeoutMs"),
-        ("s2n-quic", "Limits::with_max_idle_timeout, Limits::with_max_keep_alive_period"),
-        (
-            "other",
+        Remedy::stack(
+            RemedyHost::Elsewhere,
+            "quic-go",
+            "Config.MaxIdleTimeout, Config.KeepAlivePeriod, Config.HandshakeIdleTimeout",
+        ),
+        Remedy::stack(
+            RemedyHost::Elsewhere,
+            "quinn",
+            "TransportConfig::max_idle_timeout, TransportConfig::keep_alive_interval",
+        ),
+        Remedy::stack(
+            RemedyHost::Elsewhere,
+            "quiche",
+            "Config::set_max_idle_timeout; Connection::send_ack_eliciting keeps it alive",
+        ),
+        Remedy::stack(
+            RemedyHost::Elsewhere,
+            "msquic",
+            "QUIC_SETTINGS IdleTimeoutMs, KeepAliveIntervalMs, DisconnectTimeoutMs",
+        ),
+        Remedy::stack(
+            RemedyHost::Elsewhere,
+            "s2n-quic",
+            "Limits::with_max_idle_timeout, Limits::with_max_keep_alive_period",
+        ),
+        Remedy::general(
             "the code and the reason name the cause; the log of the side that closed has more",
         ),
     ],
@@ -67,5 +86,7 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
         (_, true) => Severity::Error,
         _ => Severity::Warning,
     };
-    Some(found.failure_above_note())
+    // After the handshake the application's codes do not show whether it had what it wanted.
+    let is_failure = failed || close.idle_timeout;
+    Some(if is_failure { found.failure_above_note() } else { found })
 }

@@ -13,7 +13,8 @@ use super::case::{EpisodeSum, bound, episodes, finding, is_spurious, path_rate};
 use crate::quic::QuicAnalysis;
 use crate::quic::clock::{interval, seconds, time};
 use crate::rules::{
-    Confidence, EvidenceItem, Finding, Severity, count, many, number, percent, size,
+    Confidence, EvidenceItem, Finding, Remedy, RemedyHost, Severity, count, many, number, percent,
+    size,
 };
 
 pub(super) const RULE: QuicRule = QuicRule {
@@ -27,18 +28,34 @@ NewReno carries about 1.22 MSS / (RTT sqrt(p)). If the bottleneck's queue overfl
 usual feedback and costs nothing; if round trips are at their minimum the loss is random (radio,
 policers, a short queue) or comes from bursts. Losses that turn out to be reordering are CC812.",
     help: &[
-        ("quiche", "Config::set_cc_algorithm_name(\"bbr2_gcongestion\"), enable_pacing(true)"),
-        ("quinn", "TransportConfig::congestion_controller_factory with BbrConfig or CubicConfig"),
-        (
+        Remedy::stack(
+            RemedyHost::Sender,
+            "quiche",
+            "Config::set_cc_algorithm_name(\"bbr2_gcongestion\"), enable_pacing(true)",
+        ),
+        Remedy::stack(
+            RemedyHost::Sender,
+            "quinn",
+            "TransportConfig::congestion_controller_factory with BbrConfig or CubicConfig",
+        ),
+        Remedy::stack(
+            RemedyHost::Sender,
             "msquic",
             "QUIC_SETTINGS CongestionControlAlgorithm = QUIC_CONGESTION_CONTROL_ALGORITHM_BBR; PacingEnabled",
         ),
-        ("picoquic", "picoquic_set_default_congestion_algorithm(quic, picoquic_bbr_algorithm)"),
-        ("s2n-quic", "provider::congestion_controller::Bbr"),
-        ("lsquic", "es_cc_algo = 2 (BBR), es_pace_packets = 1"),
-        ("mvfst", "TransportSettings::defaultCongestionController = CongestionControlType::BBR"),
-        (
-            "other",
+        Remedy::stack(
+            RemedyHost::Sender,
+            "picoquic",
+            "picoquic_set_default_congestion_algorithm(quic, picoquic_bbr_algorithm)",
+        ),
+        Remedy::stack(RemedyHost::Sender, "s2n-quic", "provider::congestion_controller::Bbr"),
+        Remedy::stack(RemedyHost::Sender, "lsquic", "es_cc_algo = 2 (BBR), es_pace_packets = 1"),
+        Remedy::stack(
+            RemedyHost::Sender,
+            "mvfst",
+            "TransportSettings::defaultCongestionController = CongestionControlType::BBR",
+        ),
+        Remedy::general(
             "larger UDP socket buffers (net.core.rmem_max, net.core.wmem_max): a full one drops packets in the host",
         ),
     ],

@@ -12,7 +12,7 @@ use super::case::{bound, episodes, finding, is_spurious, path_rate, severity};
 use crate::quic::QuicAnalysis;
 use crate::quic::clock::{interval, seconds, time};
 use crate::quic::record::QuicLossTrigger;
-use crate::rules::{Finding, Severity, count, many, number, percent};
+use crate::rules::{Finding, Remedy, RemedyHost, Severity, count, many, number, percent};
 
 pub(super) const RULE: QuicRule = QuicRule {
     code: "CC812",
@@ -25,19 +25,20 @@ A packet counts as lost when one sent three packets later is acknowledged (kPack
 queues) make the sender reduce its window for packets that arrive. RFC 9002 recommends no packet
 threshold below 3 and allows an adaptive one; few stacks adapt it, and few undo the reduction.",
     help: &[
-        (
+        Remedy::stack(
+            RemedyHost::Sender,
             "quinn",
             "TransportConfig::packet_threshold above the reordering seen; TransportConfig::time_threshold",
         ),
-        (
+        Remedy::stack(
+            RemedyHost::Sender,
             "quic-go",
             "packetThreshold and timeThreshold are constants of internal/ackhandler; there is no option",
         ),
-        (
-            "other",
+        Remedy::general(
             "a higher packet threshold with the time threshold as the guard, as RACK has (RFC 8985)",
         ),
-        ("other", "path: one queue per flow; hash packets of a flow to the same link"),
+        Remedy::general("path: one queue per flow; hash packets of a flow to the same link"),
     ],
 };
 

@@ -3,13 +3,15 @@
 //! Checks for probe timeouts after the handshake: their number, the longest chain, and the silence
 //! before them.
 //!
+//! If the last three have no answer, the connection failed.
+//!
 //! Cost: the silence less a round trip for each timeout, when the acknowledgment would have come.
 
 use super::QuicRule;
 use super::case::finding;
 use crate::quic::clock::{interval, seconds, time};
 use crate::quic::{QuicAnalysis, QuicLimiter};
-use crate::rules::{Finding, count, many, number};
+use crate::rules::{DEAD_PATH, Finding, Remedy, RemedyHost, count, many, number};
 
 pub(super) const RULE: QuicRule = QuicRule {
     code: "CC813",
@@ -22,15 +24,28 @@ a flight are found this way only. A chain of several is an outage of the path (h
 binding, a blocked UDP flow) or a peer that stopped; a peer that acknowledges later than its
 max_ack_delay causes spurious ones.",
     help: &[
-        (
+        Remedy::stack(
+            RemedyHost::Sender,
             "quic-go",
             "Config.KeepAlivePeriod below the NAT's timeout, if the chains follow idle times",
         ),
-        ("quinn", "TransportConfig::keep_alive_interval; TransportConfig::initial_rtt"),
-        ("msquic", "QUIC_SETTINGS KeepAliveIntervalMs, DisconnectTimeoutMs"),
-        ("s2n-quic", "Limits::with_max_keep_alive_period"),
-        ("other", "migrate or reconnect after two timeouts on mobile hosts (RFC 9000 section 9)"),
-        ("other", "fewer, larger writes, so that the last packets of a message are seldom alone"),
+        Remedy::stack(
+            RemedyHost::Sender,
+            "quinn",
+            "TransportConfig::keep_alive_interval; TransportConfig::initial_rtt",
+        ),
+        Remedy::stack(
+            RemedyHost::Sender,
+            "msquic",
+            "QUIC_SETTINGS KeepAliveIntervalMs, DisconnectTimeoutMs",
+        ),
+        Remedy::stack(RemedyHost::Sender, "s2n-quic", "Limits::with_max_keep_alive_period"),
+        Remedy::general(
+            "migrate or reconnect after two timeouts on mobile hosts (RFC 9000 section 9)",
+        ),
+        Remedy::general(
+            "fewer, larger writes, so that the last packets of a message are seldom alone",
+        ),
     ],
 };
 
@@ -58,23 +73,23 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
     } else {
         ((analysis.first, analysis.last), analysis.range)
     };
-    Some(
-        finding(analysis, &RULE, cost, title)
-            .at(interval(period), events)
-            .with([
-                count("timeouts", after, "timeouts", many(after, "probe timeout")),
-                count("longest_chain", chain, "in a row", format!("{chain}")),
-                number(
-                    "waited_s",
-                    seconds(waited.ns),
-                    "waited",
-                    format!("{}; a round trip is {}", time(waited.ns), time(rtt)),
-                ),
-            ])
-            .because(if chain > 1 {
-                "nothing came back for several timeouts: the path or the peer was gone"
-            } else {
-                "the last packets of a flight, or all of their acknowledgments, were lost or late"
-            }),
-    )
+    let found = finding(analysis, &RULE, cost, title)
+        .at(interval(period), events)
+        .with([
+            count("timeouts", after, "timeouts", many(after, "probe timeout")),
+            count("longest_chain", chain, "in a row", format!("{chain}")),
+            number(
+                "waited_s",
+                seconds(waited.ns),
+                "waited",
+                format!("{}; a round trip is {}", time(waited.ns), time(rtt)),
+            ),
+        ])
+        .because(if chain > 1 {
+            "nothing came back for several timeouts: the path or the peer was gone"
+        } else {
+            "the last packets of a flight, or all of their acknowledgments, were lost or late"
+        });
+    let is_dead = analysis.unanswered >= u64::from(DEAD_PATH);
+    Some(if is_dead { found.failure_above_note() } else { found })
 }

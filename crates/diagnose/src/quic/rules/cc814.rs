@@ -10,7 +10,7 @@ use super::QuicRule;
 use super::case::{bound, episodes, finding, path_rate};
 use crate::quic::QuicAnalysis;
 use crate::quic::clock::{interval, seconds, time};
-use crate::rules::{Finding, count, many, number, size};
+use crate::rules::{Finding, Remedy, RemedyHost, count, many, number, size};
 
 pub(super) const RULE: QuicRule = QuicRule {
     code: "CC814",
@@ -22,8 +22,12 @@ datagrams (RFC 9002 section 7.6), as after a retransmission timeout of TCP, and 
 again. Short outages of a radio link look like this although nothing is congested. A wrong smoothed
 RTT or max_ack_delay makes it more likely: the duration counts from those.",
     help: &[
-        ("quinn", "TransportConfig::persistent_congestion_threshold (default 3)"),
-        ("other", "the outage itself: handover, power saving, a queue that is flushed"),
+        Remedy::stack(
+            RemedyHost::Sender,
+            "quinn",
+            "TransportConfig::persistent_congestion_threshold (default 3)",
+        ),
+        Remedy::general("the outage itself: handover, power saving, a queue that is flushed"),
     ],
 };
 

@@ -8,7 +8,7 @@
 use super::QuicRule;
 use super::case::finding;
 use crate::quic::QuicAnalysis;
-use crate::rules::{Finding, count, many};
+use crate::rules::{Finding, Remedy, count, many};
 
 pub(super) const RULE: QuicRule = QuicRule {
     code: "CC815",
@@ -19,8 +19,7 @@ An AQM marks packets instead of dropping them if both sides use ECN. The sender 
 as for a loss, without a retransmission. A few marks are the sign of a well managed queue; very many
 mean that several flows share a short queue, or that the marking threshold is below what the
 sender's bursts need.",
-    help: &[(
-        "other",
+    help: &[Remedy::general(
         "a longer marking threshold or pacing, if the path is not busy; otherwise nothing",
     )],
 };

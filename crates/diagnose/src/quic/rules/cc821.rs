@@ -9,7 +9,9 @@ use super::QuicRule;
 use super::case::{bound, finding, is_significant, path_rate};
 use crate::quic::clock::{interval, seconds, time};
 use crate::quic::{QuicAnalysis, QuicLimiter};
-use crate::rules::{Confidence, Finding, count, many, number, percent, rate, size};
+use crate::rules::{
+    Confidence, Finding, Remedy, RemedyHost, count, many, number, percent, rate, size,
+};
 
 pub(super) const RULE: QuicRule = QuicRule {
     code: "CC821",
@@ -21,21 +23,39 @@ per round trip: 1.5 MB at 100 ms is 120 Mbit/s on any path. Stacks raise the lim
 application has read a part of the window, some grow the window; an application that reads slowly
 stops the sender the same way.",
     help: &[
-        (
+        Remedy::stack(
+            RemedyHost::Receiver,
             "quic-go",
             "receiver: Config.InitialConnectionReceiveWindow, Config.MaxConnectionReceiveWindow",
         ),
-        ("quinn", "receiver: TransportConfig::receive_window"),
-        ("quiche", "receiver: Config::set_initial_max_data, Config::set_max_connection_window"),
-        ("picoquic", "receiver: initial_max_data of picoquic_set_default_tp"),
-        (
+        Remedy::stack(RemedyHost::Receiver, "quinn", "receiver: TransportConfig::receive_window"),
+        Remedy::stack(
+            RemedyHost::Receiver,
+            "quiche",
+            "receiver: Config::set_initial_max_data, Config::set_max_connection_window",
+        ),
+        Remedy::stack(
+            RemedyHost::Receiver,
+            "picoquic",
+            "receiver: initial_max_data of picoquic_set_default_tp",
+        ),
+        Remedy::stack(
+            RemedyHost::Receiver,
             "neqo",
             "receiver: ConnectionParameters::max_data; in Firefox network.http.http3.max_data",
         ),
-        ("msquic", "receiver: QUIC_SETTINGS ConnFlowControlWindow"),
-        ("s2n-quic", "receiver: Limits::with_data_window"),
-        ("mvfst", "receiver: TransportSettings::advertisedInitialConnectionFlowControlWindow"),
-        ("lsquic", "receiver: es_init_max_data, es_max_cfcw"),
+        Remedy::stack(
+            RemedyHost::Receiver,
+            "msquic",
+            "receiver: QUIC_SETTINGS ConnFlowControlWindow",
+        ),
+        Remedy::stack(RemedyHost::Receiver, "s2n-quic", "receiver: Limits::with_data_window"),
+        Remedy::stack(
+            RemedyHost::Receiver,
+            "mvfst",
+            "receiver: TransportSettings::advertisedInitialConnectionFlowControlWindow",
+        ),
+        Remedy::stack(RemedyHost::Receiver, "lsquic", "receiver: es_init_max_data, es_max_cfcw"),
     ],
 };
 

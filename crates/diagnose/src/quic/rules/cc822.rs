@@ -10,7 +10,7 @@ use super::QuicRule;
 use super::case::{bound, finding, is_significant, path_rate};
 use crate::quic::clock::{interval, seconds, time};
 use crate::quic::{QuicAnalysis, QuicLimiter};
-use crate::rules::{Confidence, Finding, count, many, number, percent, rate};
+use crate::rules::{Confidence, Finding, Remedy, RemedyHost, count, many, number, percent, rate};
 
 pub(super) const RULE: QuicRule = QuicRule {
     code: "CC822",
@@ -21,27 +21,51 @@ The receiver grants bytes for each stream with MAX_STREAM_DATA. A transfer on on
 most one such window per round trip, however large the limit of the connection is. Defaults are
 often far below what a long path needs: 64 KB at 60 ms is 8.7 Mbit/s.",
     help: &[
-        ("quic-go", "receiver: Config.InitialStreamReceiveWindow, Config.MaxStreamReceiveWindow"),
-        ("quinn", "receiver: TransportConfig::stream_receive_window"),
-        (
+        Remedy::stack(
+            RemedyHost::Receiver,
+            "quic-go",
+            "receiver: Config.InitialStreamReceiveWindow, Config.MaxStreamReceiveWindow",
+        ),
+        Remedy::stack(
+            RemedyHost::Receiver,
+            "quinn",
+            "receiver: TransportConfig::stream_receive_window",
+        ),
+        Remedy::stack(
+            RemedyHost::Receiver,
             "quiche",
             "receiver: Config::set_initial_max_stream_data_bidi_local, _bidi_remote, _uni; Config::set_max_stream_window",
         ),
-        (
+        Remedy::stack(
+            RemedyHost::Receiver,
             "picoquic",
             "receiver: initial_max_stream_data_bidi_local, _bidi_remote, _uni of picoquic_set_default_tp",
         ),
-        (
+        Remedy::stack(
+            RemedyHost::Receiver,
             "neqo",
             "receiver: ConnectionParameters::max_stream_data; in Firefox network.http.http3.max_stream_data",
         ),
-        ("msquic", "receiver: QUIC_SETTINGS StreamRecvWindowDefault"),
-        (
+        Remedy::stack(
+            RemedyHost::Receiver,
+            "msquic",
+            "receiver: QUIC_SETTINGS StreamRecvWindowDefault",
+        ),
+        Remedy::stack(
+            RemedyHost::Receiver,
             "s2n-quic",
             "receiver: Limits::with_bidirectional_local_data_window, with_bidirectional_remote_data_window, with_unidirectional_data_window",
         ),
-        ("mvfst", "receiver: TransportSettings::advertisedInitialBidiLocalStreamFlowControlWindow"),
-        ("lsquic", "receiver: es_init_max_stream_data_bidi_local, es_max_sfcw"),
+        Remedy::stack(
+            RemedyHost::Receiver,
+            "mvfst",
+            "receiver: TransportSettings::advertisedInitialBidiLocalStreamFlowControlWindow",
+        ),
+        Remedy::stack(
+            RemedyHost::Receiver,
+            "lsquic",
+            "receiver: es_init_max_stream_data_bidi_local, es_max_sfcw",
+        ),
     ],
 };
 

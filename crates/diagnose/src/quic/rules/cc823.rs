@@ -9,7 +9,7 @@ use super::QuicRule;
 use super::case::{finding, is_significant};
 use crate::quic::clock::{interval, seconds, time};
 use crate::quic::{QuicAnalysis, QuicLimiter};
-use crate::rules::{Finding, count, many, number, percent};
+use crate::rules::{Finding, Remedy, RemedyHost, count, many, number, percent};
 
 pub(super) const RULE: QuicRule = QuicRule {
     code: "CC823",
@@ -20,16 +20,41 @@ The peer limits how many streams may be opened (initial_max_streams, MAX_STREAMS
 more requests than that waits until responses end and the peer raises the limit, a round trip later
 at least. A peer that never raises it stops the connection.",
     help: &[
-        ("quic-go", "peer: Config.MaxIncomingStreams, Config.MaxIncomingUniStreams"),
-        ("quinn", "peer: TransportConfig::max_concurrent_bidi_streams, max_concurrent_uni_streams"),
-        (
+        Remedy::stack(
+            RemedyHost::Receiver,
+            "quic-go",
+            "peer: Config.MaxIncomingStreams, Config.MaxIncomingUniStreams",
+        ),
+        Remedy::stack(
+            RemedyHost::Receiver,
+            "quinn",
+            "peer: TransportConfig::max_concurrent_bidi_streams, max_concurrent_uni_streams",
+        ),
+        Remedy::stack(
+            RemedyHost::Receiver,
             "quiche",
             "peer: Config::set_initial_max_streams_bidi, Config::set_initial_max_streams_uni",
         ),
-        ("msquic", "peer: QUIC_SETTINGS PeerBidiStreamCount, PeerUnidiStreamCount"),
-        ("s2n-quic", "peer: Limits::with_max_open_remote_bidirectional_streams"),
-        ("lsquic", "peer: es_init_max_streams_bidi, es_init_max_streams_uni"),
-        ("mvfst", "peer: TransportSettings::advertisedInitialMaxStreamsBidi"),
+        Remedy::stack(
+            RemedyHost::Receiver,
+            "msquic",
+            "peer: QUIC_SETTINGS PeerBidiStreamCount, PeerUnidiStreamCount",
+        ),
+        Remedy::stack(
+            RemedyHost::Receiver,
+            "s2n-quic",
+            "peer: Limits::with_max_open_remote_bidirectional_streams",
+        ),
+        Remedy::stack(
+            RemedyHost::Receiver,
+            "lsquic",
+            "peer: es_init_max_streams_bidi, es_init_max_streams_uni",
+        ),
+        Remedy::stack(
+            RemedyHost::Receiver,
+            "mvfst",
+            "peer: TransportSettings::advertisedInitialMaxStreamsBidi",
+        ),
     ],
 };
 

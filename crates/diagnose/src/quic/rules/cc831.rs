@@ -9,7 +9,9 @@ use super::QuicRule;
 use super::case::{finding, is_significant};
 use crate::quic::clock::{interval, seconds, time};
 use crate::quic::{QuicAnalysis, QuicLimiter};
-use crate::rules::{Confidence, Finding, Severity, count, many, number, percent, rate, size};
+use crate::rules::{
+    Confidence, Finding, Remedy, RemedyHost, Severity, count, many, number, percent, rate, size,
+};
 
 pub(super) const RULE: QuicRule = QuicRule {
     code: "CC831",
@@ -22,18 +24,28 @@ to the application: a thread that is busy elsewhere, a lock, or timers of 15 ms 
 same. A controller must not grow its window meanwhile (RFC 9002 section 7.8), so the transfer stays
 slow for a while afterwards.",
     help: &[
-        ("quinn", "TransportConfig::send_window; drive the endpoint on its own task"),
-        (
+        Remedy::stack(
+            RemedyHost::Elsewhere,
+            "quinn",
+            "TransportConfig::send_window; drive the endpoint on its own task",
+        ),
+        Remedy::stack(
+            RemedyHost::Elsewhere,
             "msquic",
             "QUIC_SETTINGS SendBufferingEnabled; post the next send before the last completes",
         ),
-        ("quic-go", "write larger chunks: each Stream.Write wakes the connection's goroutine"),
-        (
+        Remedy::stack(
+            RemedyHost::Elsewhere,
+            "quic-go",
+            "write larger chunks: each Stream.Write wakes the connection's goroutine",
+        ),
+        Remedy::stack(
+            RemedyHost::Elsewhere,
             "quiche",
             "call Connection::send until it returns Done, and stream_send whenever writable",
         ),
-        ("s2n-quic", "Limits::with_max_send_buffer_size"),
-        ("other", "profile the thread that drives the connection"),
+        Remedy::stack(RemedyHost::Elsewhere, "s2n-quic", "Limits::with_max_send_buffer_size"),
+        Remedy::general("profile the thread that drives the connection"),
     ],
 };
 

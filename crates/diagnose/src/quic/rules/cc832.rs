@@ -11,7 +11,7 @@ use super::case::finding;
 use crate::quic::clock::{interval, seconds, time};
 use crate::quic::sender::ENOUGH_PACING;
 use crate::quic::{QuicAnalysis, QuicLimiter};
-use crate::rules::{Finding, number, percent, rate};
+use crate::rules::{Finding, Remedy, RemedyHost, number, percent, rate};
 
 pub(super) const RULE: QuicRule = QuicRule {
     code: "CC832",
@@ -23,12 +23,19 @@ fills: the pacer is the limit, the controller counts as limited by the applicati
 does not grow. Causes are a gain of 1 or less, a rate computed from an old or inflated round trip,
 timers that fire late (each firing must send all that is due), and a configured maximum.",
     help: &[
-        ("quiche", "Config::set_max_pacing_rate, Config::enable_pacing"),
-        ("msquic", "QUIC_SETTINGS PacingEnabled"),
-        ("lsquic", "es_pace_packets, es_clock_granularity"),
-        ("mvfst", "TransportSettings::pacingEnabled, pacingTickInterval"),
-        (
-            "other",
+        Remedy::stack(
+            RemedyHost::Sender,
+            "quiche",
+            "Config::set_max_pacing_rate, Config::enable_pacing",
+        ),
+        Remedy::stack(RemedyHost::Sender, "msquic", "QUIC_SETTINGS PacingEnabled"),
+        Remedy::stack(RemedyHost::Sender, "lsquic", "es_pace_packets, es_clock_granularity"),
+        Remedy::stack(
+            RemedyHost::Sender,
+            "mvfst",
+            "TransportSettings::pacingEnabled, pacingTickInterval",
+        ),
+        Remedy::general(
             "pace at 1.25 windows per round trip at least, 2 in slow start; allow bursts as long as a timer tick",
         ),
     ],

@@ -10,7 +10,7 @@ use super::QuicRule;
 use super::case::{finding, is_significant};
 use crate::quic::QuicAnalysis;
 use crate::quic::clock::{interval, seconds, time};
-use crate::rules::{Confidence, Finding, Severity, count, number, size};
+use crate::rules::{Confidence, Finding, Remedy, RemedyHost, Severity, count, number, size};
 
 pub(super) const RULE: QuicRule = QuicRule {
     code: "CC833",
@@ -23,9 +23,9 @@ controller takes the sender for limited by the application (RFC 9002 section 7.8
 bytes in flight with the window at the wrong moment, its window is capped by an option, or its model
 (BBR's bandwidth) is stuck at an old value.",
     help: &[
-        ("mvfst", "TransportSettings::maxCwndInMss"),
-        ("quic-go", "the window is capped at protocol.MaxCongestionWindowPackets (10,000 packets)"),
-        ("other", "log the controller's reason for not growing; test with NewReno, which has the least state"),
+        Remedy::stack(RemedyHost::Sender, "mvfst", "TransportSettings::maxCwndInMss"),
+        Remedy::stack(RemedyHost::Sender, "quic-go", "the window is capped at protocol.MaxCongestionWindowPackets (10,000 packets)"),
+        Remedy::general("log the controller's reason for not growing; test with NewReno, which has the least state"),
     ],
 };
 

@@ -8,7 +8,7 @@ use super::QuicRule;
 use super::case::{bound, finding, is_significant, path_rate};
 use crate::quic::clock::{interval, seconds, time};
 use crate::quic::{QuicAnalysis, QuicLimiter};
-use crate::rules::{Confidence, Finding, Severity, count, number, size};
+use crate::rules::{Confidence, Finding, Remedy, RemedyHost, Severity, count, number, size};
 
 pub(super) const RULE: QuicRule = QuicRule {
     code: "CC834",
@@ -21,11 +21,23 @@ from the last connection or a relay near the client shorten it.
 HyStart++ (RFC 9406) ends it at the first sign of a queue; if it ends too early, growth is slow from
 then on.",
     help: &[
-        ("quiche", "Config::set_initial_congestion_window_packets; Config::enable_hystart"),
-        ("quinn", "CubicConfig::initial_window, NewRenoConfig::initial_window"),
-        ("msquic", "QUIC_SETTINGS InitialWindowPackets; HyStartEnabled"),
-        ("mvfst", "TransportSettings::initCwndInMss"),
-        ("other", "0-RTT and connection reuse: one connection for many transfers"),
+        Remedy::stack(
+            RemedyHost::Sender,
+            "quiche",
+            "Config::set_initial_congestion_window_packets; Config::enable_hystart",
+        ),
+        Remedy::stack(
+            RemedyHost::Sender,
+            "quinn",
+            "CubicConfig::initial_window, NewRenoConfig::initial_window",
+        ),
+        Remedy::stack(
+            RemedyHost::Sender,
+            "msquic",
+            "QUIC_SETTINGS InitialWindowPackets; HyStartEnabled",
+        ),
+        Remedy::stack(RemedyHost::Sender, "mvfst", "TransportSettings::initCwndInMss"),
+        Remedy::general("0-RTT and connection reuse: one connection for many transfers"),
     ],
 };
 

@@ -9,7 +9,7 @@ use super::QuicRule;
 use super::case::finding;
 use crate::quic::clock::{interval, seconds, time};
 use crate::quic::{QuicAnalysis, QuicLimiter};
-use crate::rules::{Finding, Severity, number, percent, rate};
+use crate::rules::{Finding, Remedy, Severity, number, percent, rate};
 use crate::timeline::SHARED_FRACTION;
 
 pub(super) const RULE: QuicRule = QuicRule {
@@ -20,8 +20,7 @@ pub(super) const RULE: QuicRule = QuicRule {
 Round trips exceed their minimum while the window is full: the bottleneck has a queue and is busy,
 so the transfer is as fast as the path lets it be, or as its share of a shared one. A queue of many
 round trips delays everything else on the path (bufferbloat).",
-    help: &[(
-        "other",
+    help: &[Remedy::general(
         "nothing, if the rate is that of the line; against the queue: fq_codel or cake at the bottleneck, ECN, BBR",
     )],
 };

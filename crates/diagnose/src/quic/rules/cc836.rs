@@ -11,7 +11,9 @@ use super::case::finding;
 use crate::quic::QuicAnalysis;
 use crate::quic::bursts::QuicBursts;
 use crate::quic::clock::interval;
-use crate::rules::{EvidenceItem, Finding, Severity, count, many, number, percent, size};
+use crate::rules::{
+    EvidenceItem, Finding, Remedy, RemedyHost, Severity, count, many, number, percent, size,
+};
 
 pub(super) const RULE: QuicRule = QuicRule {
     code: "CC836",
@@ -24,12 +26,12 @@ of its timer. A queue of the path must hold the burst; a shallow one (a switch, 
 although the average rate is below that of the path. RFC 9002 section 7.7 requires pacing, or bursts of
 at most the initial window.",
     help: &[
-        ("quiche", "Config::enable_pacing, and send each packet at SendInfo::at (SO_TXTIME, sch_fq)"),
-        ("msquic", "QUIC_SETTINGS PacingEnabled"),
-        ("lsquic", "es_pace_packets, es_clock_granularity"),
-        ("mvfst", "TransportSettings::pacingEnabled, pacingTickInterval, writeConnectionDataPacketsLimit"),
-        ("quinn", "the pacer bursts 2 ms of the rate; large UDP_SEGMENT batches make them longer"),
-        ("other", "fewer datagrams per sendmsg or UDP_SEGMENT batch, a pacing timer of at most 1 ms"),
+        Remedy::stack(RemedyHost::Sender, "quiche", "Config::enable_pacing, and send each packet at SendInfo::at (SO_TXTIME, sch_fq)"),
+        Remedy::stack(RemedyHost::Sender, "msquic", "QUIC_SETTINGS PacingEnabled"),
+        Remedy::stack(RemedyHost::Sender, "lsquic", "es_pace_packets, es_clock_granularity"),
+        Remedy::stack(RemedyHost::Sender, "mvfst", "TransportSettings::pacingEnabled, pacingTickInterval, writeConnectionDataPacketsLimit"),
+        Remedy::stack(RemedyHost::Sender, "quinn", "the pacer bursts 2 ms of the rate; large UDP_SEGMENT batches make them longer"),
+        Remedy::general("fewer datagrams per sendmsg or UDP_SEGMENT batch, a pacing timer of at most 1 ms"),
     ],
 };
 

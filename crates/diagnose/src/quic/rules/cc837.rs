@@ -11,7 +11,7 @@ use super::case::finding;
 use crate::quic::QuicAnalysis;
 use crate::quic::clock::{interval, seconds, time};
 use crate::quic::rates::RateDrop;
-use crate::rules::{EvidenceItem, Finding, Severity, number, rate};
+use crate::rules::{EvidenceItem, Finding, Remedy, RemedyHost, Severity, number, rate};
 
 pub(super) const RULE: QuicRule = QuicRule {
     code: "CC837",
@@ -23,9 +23,9 @@ whose bucket is empty, traffic that began), its window (losses, persistent conge
 reader that fell behind), or the application. What limited it before and after is in the events at that
 time: read the log from there.",
     help: &[
-        ("path", "captures or pings over the same time show a longer round trip or losses"),
-        ("policer", "the rate after the drop is constant: pace below it, or ask the operator"),
-        ("receiver", "compare with the flow control findings: a slow reader limits later, not first"),
+        Remedy::stack(RemedyHost::Elsewhere, "path", "captures or pings over the same time show a longer round trip or losses"),
+        Remedy::stack(RemedyHost::Elsewhere, "policer", "the rate after the drop is constant: pace below it, or ask the operator"),
+        Remedy::stack(RemedyHost::Elsewhere, "receiver", "compare with the flow control findings: a slow reader limits later, not first"),
     ],
 };
 

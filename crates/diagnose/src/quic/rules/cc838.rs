@@ -10,7 +10,7 @@ use super::QuicRule;
 use super::case::finding;
 use crate::quic::clock::{interval, seconds, time};
 use crate::quic::{QuicAnalysis, QuicLimiter};
-use crate::rules::{Confidence, Finding, Severity, count, number};
+use crate::rules::{Confidence, Finding, Remedy, RemedyHost, Severity, count, number};
 
 pub(super) const RULE: QuicRule = QuicRule {
     code: "CC838",
@@ -23,9 +23,9 @@ periodically. The rate is the group divided by the interval, whatever the path c
 for the queues of the path. A sender that waits for ACKs has intervals of a round trip, and they begin when a
 packet arrives.",
     help: &[
-        ("lsquic", "es_clock_granularity"),
-        ("mvfst", "TransportSettings::pacingTickInterval"),
-        ("other", "a finer timer, or a larger group per tick; on Windows timers of 1 ms (timeBeginPeriod)"),
+        Remedy::stack(RemedyHost::Sender, "lsquic", "es_clock_granularity"),
+        Remedy::stack(RemedyHost::Sender, "mvfst", "TransportSettings::pacingTickInterval"),
+        Remedy::general("a finer timer, or a larger group per tick; on Windows timers of 1 ms (timeBeginPeriod)"),
     ],
 };
 

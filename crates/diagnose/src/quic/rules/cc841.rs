@@ -10,7 +10,7 @@ use super::QuicRule;
 use super::case::{finding, is_significant};
 use crate::quic::clock::{interval, seconds, time};
 use crate::quic::{QuicAnalysis, QuicLimiter};
-use crate::rules::{Finding, Severity, count, many, number};
+use crate::rules::{Finding, Remedy, RemedyHost, Severity, count, many, number};
 
 pub(super) const RULE: QuicRule = QuicRule {
     code: "CC841",
@@ -23,16 +23,23 @@ sender's round trips, delay the window's growth and loss detection, and can fire
 Causes are a busy receiver, batched reads (GRO, recvmmsg) that acknowledge once per batch, coarse
 timers, and ACK_FREQUENCY with too large a threshold.",
     help: &[
-        (
+        Remedy::stack(
+            RemedyHost::Sender,
             "quinn",
             "TransportConfig::ack_frequency_config at the sender asks the receiver for other values",
         ),
-        ("quiche", "receiver: Config::set_max_ack_delay"),
-        ("msquic", "receiver: QUIC_SETTINGS MaxAckDelayMs"),
-        ("s2n-quic", "receiver: Limits::with_max_ack_delay"),
-        ("lsquic", "receiver: es_delayed_acks = 0"),
-        ("picoquic", "receiver: max_ack_delay of picoquic_set_default_tp"),
-        ("other", "receiver: read the socket and write ACKs on the same turn of the event loop"),
+        Remedy::stack(RemedyHost::Receiver, "quiche", "receiver: Config::set_max_ack_delay"),
+        Remedy::stack(RemedyHost::Receiver, "msquic", "receiver: QUIC_SETTINGS MaxAckDelayMs"),
+        Remedy::stack(RemedyHost::Receiver, "s2n-quic", "receiver: Limits::with_max_ack_delay"),
+        Remedy::stack(RemedyHost::Receiver, "lsquic", "receiver: es_delayed_acks = 0"),
+        Remedy::stack(
+            RemedyHost::Receiver,
+            "picoquic",
+            "receiver: max_ack_delay of picoquic_set_default_tp",
+        ),
+        Remedy::general(
+            "receiver: read the socket and write ACKs on the same turn of the event loop",
+        ),
     ],
 };
 

@@ -8,7 +8,7 @@ use super::QuicRule;
 use super::case::finding;
 use crate::quic::QuicAnalysis;
 use crate::quic::clock::{interval, seconds, time};
-use crate::rules::{Finding, number};
+use crate::rules::{Finding, Remedy, RemedyHost, number};
 
 pub(super) const RULE: QuicRule = QuicRule {
     code: "CC851",
@@ -20,10 +20,10 @@ section 13.4.2). If the counts are missing or too low, or all marked packets are
 ECN. Causes are a router that clears or drops the ECN field, a peer whose socket does not report it,
 or a host whose socket API cannot set it.",
     help: &[
-        ("quic-go", "QUIC_GO_DISABLE_ECN=true in the environment turns it off"),
-        ("lsquic", "es_ecn"),
-        ("msquic", "QUIC_SETTINGS EcnEnabled"),
-        ("other", "capture at both ends and compare the ECN field (tcpdump -v shows it in tos)"),
+        Remedy::stack(RemedyHost::Elsewhere, "quic-go", "QUIC_GO_DISABLE_ECN=true in the environment turns it off"),
+        Remedy::stack(RemedyHost::Elsewhere, "lsquic", "es_ecn"),
+        Remedy::stack(RemedyHost::Elsewhere, "msquic", "QUIC_SETTINGS EcnEnabled"),
+        Remedy::general("capture at both ends and compare the ECN field (tcpdump -v shows it in tos)"),
     ],
 };
 

@@ -10,7 +10,7 @@ use super::QuicRule;
 use super::case::{episodes, finding};
 use crate::quic::QuicAnalysis;
 use crate::quic::clock::{interval, seconds, time};
-use crate::rules::{Finding, Severity, count, number};
+use crate::rules::{Finding, Remedy, RemedyHost, Severity, count, number};
 
 pub(super) const RULE: QuicRule = QuicRule {
     code: "CC852",
@@ -22,14 +22,14 @@ or a route change that lowers the path MTU drops larger datagrams, often without
 packets above a size are lost while smaller ones arrive. Stacks with DPLPMTUD (RFC 8899) notice such
 a black hole after some losses; stacks with a fixed size do not.",
     help: &[
-        ("quic-go", "Config.InitialPacketSize, Config.DisablePathMTUDiscovery"),
-        ("quinn", "TransportConfig::initial_mtu, TransportConfig::mtu_discovery_config (black_hole_cooldown)"),
-        ("quiche", "Config::set_max_send_udp_payload_size, Config::discover_pmtu"),
-        ("msquic", "QUIC_SETTINGS MinimumMtu, MaximumMtu"),
-        ("lsquic", "es_base_plpmtu, es_max_plpmtu, es_dplpmtud"),
-        ("neqo", "ConnectionParameters::pmtud"),
-        ("mvfst", "TransportSettings::canIgnorePathMTU"),
-        ("other", "path: let ICMP \"fragmentation needed\" and \"packet too big\" pass"),
+        Remedy::stack(RemedyHost::Elsewhere, "quic-go", "Config.InitialPacketSize, Config.DisablePathMTUDiscovery"),
+        Remedy::stack(RemedyHost::Elsewhere, "quinn", "TransportConfig::initial_mtu, TransportConfig::mtu_discovery_config (black_hole_cooldown)"),
+        Remedy::stack(RemedyHost::Elsewhere, "quiche", "Config::set_max_send_udp_payload_size, Config::discover_pmtu"),
+        Remedy::stack(RemedyHost::Elsewhere, "msquic", "QUIC_SETTINGS MinimumMtu, MaximumMtu"),
+        Remedy::stack(RemedyHost::Elsewhere, "lsquic", "es_base_plpmtu, es_max_plpmtu, es_dplpmtud"),
+        Remedy::stack(RemedyHost::Elsewhere, "neqo", "ConnectionParameters::pmtud"),
+        Remedy::stack(RemedyHost::Elsewhere, "mvfst", "TransportSettings::canIgnorePathMTU"),
+        Remedy::general("path: let ICMP \"fragmentation needed\" and \"packet too big\" pass"),
     ],
 };
 

@@ -9,7 +9,7 @@ use super::QuicRule;
 use super::case::finding;
 use crate::quic::QuicAnalysis;
 use crate::quic::clock::{interval, seconds, time};
-use crate::rules::{Finding, Severity, count, many, number, size};
+use crate::rules::{Finding, Remedy, RemedyHost, Severity, count, many, number, size};
 
 pub(super) const RULE: QuicRule = QuicRule {
     code: "CC853",
@@ -21,10 +21,10 @@ other side validates it with PATH_CHALLENGE and resets its congestion window and
 only the port changed (RFC 9000 section 9.4). NATs that rebind every few seconds, or load balancers
 that change addresses, keep a transfer in slow start.",
     help: &[
-        ("msquic", "QUIC_SETTINGS MigrationEnabled"),
-        ("quinn", "ServerConfig::migration"),
-        ("quiche", "Config::set_disable_active_migration"),
-        ("other", "a keep-alive interval below the NAT's timeout for UDP, often 30 s"),
+        Remedy::stack(RemedyHost::Elsewhere, "msquic", "QUIC_SETTINGS MigrationEnabled"),
+        Remedy::stack(RemedyHost::Elsewhere, "quinn", "ServerConfig::migration"),
+        Remedy::stack(RemedyHost::Elsewhere, "quiche", "Config::set_disable_active_migration"),
+        Remedy::general("a keep-alive interval below the NAT's timeout for UDP, often 30 s"),
     ],
 };
 
