@@ -18,6 +18,7 @@ mod connection_key;
 mod convertible;
 mod duplicates;
 mod fragments;
+mod host_names;
 mod join;
 mod kind;
 mod live;
@@ -57,6 +58,7 @@ pub use quic::beside::{PacketsBeside, QuicBeside};
 pub use quic::{LoggedSender, QuicConnection, QuicPair, QuicTransit};
 pub use transit::{MAX_TRANSIT_PACKETS, PacketOutcome, TwoPointTransit};
 
+use host_names::HostNames;
 use quic::QuicLogs;
 use quic::beside::MAX_DATAGRAMS;
 use table::ConnectionTable;
@@ -255,6 +257,7 @@ pub fn read_with(
     let beside = logs > 0 && begun.iter().any(|one| of_capture(&one));
     let mut datagrams = if beside { MAX_DATAGRAMS } else { 0 };
     let mut quic = QuicLogs::new(logs > 1 || beside, mode.keeps_quic);
+    let mut hosts = HostNames::default();
     for (number, (mut file, input)) in begun {
         let done = match file.kind {
             kind if kind != InputKind::Capture && mode.live.is_some() => {
@@ -265,7 +268,7 @@ pub fn read_with(
                 captures::read(input, number, &mut file, &mut table, live, &mut datagrams)
                     .map(|connections| captured_quic.extend(connections))
             }
-            InputKind::TcpdumpText => text::read(input, number, &mut file, &mut table),
+            InputKind::TcpdumpText => text::read(input, number, &mut file, &mut table, &mut hosts),
             InputKind::Qlog => quic::read(input, number, &mut file, &mut quic),
             InputKind::NetLog => {
                 netlog::read(input, number, &mut file).map(|connections| quic.extend(connections))

@@ -370,6 +370,25 @@ fn text_without_a_handshake_counts_from_its_first_packet() {
     assert_eq!(packets[3].segment.ack, SeqNum(7_000));
 }
 
+/// Every pair of hosts is a connection, however many names the text has.
+#[test]
+fn each_host_name_of_a_text_is_a_host() {
+    for ip in ["IP", "IP6"] {
+        let text: String = (0..700)
+            .map(|n| {
+                let (at, client) = (n / 1_000, format!("client-{n}.example"));
+                format!(
+                    "12:00:{at:02}.{n:06} {ip} {client}.4000 > server.example.https: Flags [S], seq {n}, win 9, length 0\n"
+                )
+            })
+            .collect();
+        let reading = read_bytes(text.as_bytes());
+        assert_eq!(reading.streams.len(), 700, "{ip}");
+        let names = reading.streams[699].names.as_ref().unwrap();
+        assert_eq!(**names, ["client-699.example.4000", "server.example.https"]);
+    }
+}
+
 #[test]
 fn a_broken_line_ends_a_text_and_is_located() {
     let cut = MAIL.find("0.301 IP sender").unwrap() + 40;

@@ -1,46 +1,30 @@
-//! Converts tcpdump's lines to packets: names become addresses, relative sequence numbers become
-//! absolute.
+//! Converts tcpdump's lines to packets: names become addresses ([`HostNames`]), relative sequence
+//! numbers become absolute.
 
 use std::collections::BTreeMap;
 use std::io::Read;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
 
 use diagnose::CapturedPacket;
 use packet::wire::Endpoints;
-use packet::{Flags, IpVersion, Options, SackBlock, SackBlocks, Segment, SynOptions};
-use trace::tcpdump::{Address, LineOptions, SeqNumbering, TcpdumpLine, TcpdumpLines};
+use packet::{Flags, Options, SackBlock, SackBlocks, Segment, SynOptions};
+use trace::tcpdump::{LineOptions, SeqNumbering, TcpdumpLine, TcpdumpLines};
 use units::{Instant, SeqNum};
 
 use super::connection_key::CaptureSource;
+use super::host_names::HostNames;
 use super::table::ConnectionTable;
 use super::{File, Reason};
 
 /// Longest text read, in bytes.
 const MAX_BYTES: u64 = 1 << 30;
 
-/// Ports that tcpdump prints by name without `-n`, of services with bulk transfers (/etc/services).
-const SERVICES: [(&str, u16); 12] = [
-    ("ftp-data", 20),
-    ("ftp", 21),
-    ("ssh", 22),
-    ("smtp", 25),
-    ("http", 80),
-    ("pop3", 110),
-    ("nfs", 2_049),
-    ("https", 443),
-    ("rsync", 873),
-    ("iscsi-target", 3_260),
-    ("postgresql", 5_432),
-    ("http-alt", 8_080),
-];
-/// First number for ports with other names.
-const FIRST_NAMED_PORT: u16 = 60_000;
-
 pub(super) fn read(
     input: impl Read,
     number: usize,
     file: &mut File,
     table: &mut ConnectionTable,
+    hosts: &mut HostNames,
 ) -> Result<(), Reason> {
     let mut bytes = Vec::new();
     input.take(MAX_BYTES).read_to_end(&mut bytes).map_err(Reason::Read)?;
@@ -49,7 +33,7 @@ pub(super) fn read(
     }
     let text = String::from_utf8_lossy(&bytes);
     let point = CaptureSource { file: number as u32, interface: 0 };
-    let mut hosts = HostNames::default();
+    let mut has_names = false;
     let mut bases = BTreeMap::new();
     for line in TcpdumpLines::new(&text) {
         let line = match line {
@@ -59,13 +43,20 @@ pub(super) fn read(
                 break;
             }
         };
+        let ends = [line.src, line.dst].map(|end| hosts.end(end, line.ip));
+        let [Some((src, names_src)), Some((dst, names_dst))] = ends else {
+            let host = if ends[0].is_none() { line.src.host } else { line.dst.host };
+            file.problems.push(&format!("line {}: `{host}` has more than 65536 ports", line.line));
+            break;
+        };
+        let between = Endpoints { src, dst };
+        has_names |= names_src || names_dst;
         file.frames += 1;
         file.tcp += 1;
         let begins = *file.begins.get_or_insert_with(|| {
             table.file_begins(number, line.at);
             line.at
         });
-        let between = hosts.ends(&line);
         let segment = segment(&line, between, &mut bases);
         let index = table.packet(
             point,
@@ -81,8 +72,8 @@ pub(super) fn read(
             },
             0,
         );
-        if hosts.named {
-            table.name(index, |end| hosts.name(end));
+        if has_names {
+            table.name(index, |end| hosts.text(end));
         }
     }
     if file.frames == 0 {
@@ -90,60 +81,6 @@ pub(super) fn read(
         return Err(Reason::Nothing { kind: file.kind, problem });
     }
     Ok(())
-}
-
-/// Assigns addresses to host names.
-#[derive(Debug, Default)]
-struct HostNames<'a> {
-    /// Host names in order of appearance.
-    hosts: Vec<&'a str>,
-    ports: Vec<&'a str>,
-    /// The addresses as written in the text.
-    texts: BTreeMap<SocketAddr, Address<'a>>,
-    /// Whether any host has a name.
-    named: bool,
-}
-
-impl<'a> HostNames<'a> {
-    fn ends(&mut self, line: &TcpdumpLine<'a>) -> Endpoints {
-        Endpoints { src: self.end(line.src, line.ip), dst: self.end(line.dst, line.ip) }
-    }
-
-    fn end(&mut self, address: Address<'a>, ip: IpVersion) -> SocketAddr {
-        let host = address.host.parse().unwrap_or_else(|_| {
-            self.named = true;
-            let number = place(&mut self.hosts, address.host) as u32 + 1;
-            // Documentation addresses (RFC 5737, RFC 3849).
-            match ip {
-                IpVersion::V4 => IpAddr::V4(Ipv4Addr::from_bits(0xc000_0200 + number % 0x100)),
-                IpVersion::V6 => {
-                    IpAddr::V6(Ipv6Addr::from_bits(0x2001_0db8 << 96 | u128::from(number)))
-                }
-            }
-        });
-        let port = address.port.map_or(0, |port| {
-            let service = SERVICES.iter().find(|(name, _)| *name == port).map(|(_, port)| *port);
-            port.parse().ok().or(service).unwrap_or_else(|| {
-                FIRST_NAMED_PORT.saturating_add(place(&mut self.ports, port) as u16)
-            })
-        });
-        let end = SocketAddr::new(host, port);
-        self.texts.entry(end).or_insert(address);
-        end
-    }
-
-    fn name(&self, end: SocketAddr) -> Option<String> {
-        let Address { host, port } = self.texts.get(&end)?;
-        Some(port.map_or_else(|| (*host).to_owned(), |port| format!("{host}.{port}")))
-    }
-}
-
-/// Index of `name` in `names`, appended if it is new.
-fn place<'a>(names: &mut Vec<&'a str>, name: &'a str) -> usize {
-    names.iter().position(|known| *known == name).unwrap_or_else(|| {
-        names.push(name);
-        names.len() - 1
-    })
 }
 
 /// Origins of the sequence numbers of a connection.
