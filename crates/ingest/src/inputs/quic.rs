@@ -6,6 +6,7 @@
 
 pub(super) mod beside;
 mod both_ends;
+mod close_code;
 mod frameless;
 mod records;
 mod stack;

@@ -12,7 +12,11 @@ use logs::qlog::{QlogData, QlogEvent, QlogFrame, QlogPacket, QlogParameters};
 use serde_json::{Map, Value};
 use units::Duration;
 
+use super::close_code::CloseCode;
+
 const NANOS_PER_MS: u64 = 1_000_000;
+/// Names of CONNECTION_CLOSE frames; some stacks name that of the application by itself.
+const CLOSE_FRAMES: [&str; 2] = ["connection_close", "application_close"];
 
 /// Buffers for the lists of a record.
 #[derive(Debug, Default)]
@@ -120,24 +124,25 @@ impl RecordBuffer {
     /// Code of a CONNECTION_CLOSE frame, and whether it is of the application; keeps its reason.
     fn close_code(&mut self, fields: &Map<String, Value>) -> Option<(u64, bool)> {
         let text = |name: &str| fields.get(name).and_then(Value::as_str);
-        if !text("frame_type").is_some_and(|kind| kind.eq_ignore_ascii_case("connection_close")) {
+        let kind = text("frame_type").unwrap_or_default();
+        if !CLOSE_FRAMES.iter().any(|name| kind.eq_ignore_ascii_case(name)) {
             return None;
         }
-        let code =
-            ["raw_error_code", "error_code"].iter().find_map(|name| whole(fields.get(*name)?))?;
+        let code = CloseCode::of(fields);
+        let number = code.number()?;
         self.reason.clear();
         self.reason.push_str(text("reason").or_else(|| text("reason_phrase")).unwrap_or_default());
-        Some((code, text("error_space").is_some_and(|space| space.starts_with("application"))))
+        Some((number, code.is_of_application()))
     }
 
     /// Converts a frame with fields beyond the model of the reader.
     fn frame(&mut self, fields: &Map<String, Value>, record: &mut QuicPacketRecord<'_>) {
         let kind = fields.get("frame_type").and_then(Value::as_str).unwrap_or_default();
         let number = |name: &str| fields.get(name).and_then(whole);
+        let within_raw = |name| fields.get("raw").and_then(|raw| raw.get(name)).and_then(whole);
         let length = || {
-            number("length")
-                .or_else(|| fields.get("raw").and_then(|raw| raw.get("length")).and_then(whole))
-                .unwrap_or(0)
+            let of_data = number("length").or_else(|| within_raw("payload_length"));
+            of_data.or_else(|| within_raw("length")).unwrap_or(0)
         };
         let id = number("stream_id").or_else(|| number("id"));
         let frame = match kind.to_ascii_lowercase().as_str() {
@@ -180,7 +185,7 @@ impl RecordBuffer {
             "streams_blocked" => QuicFrame::StreamsBlocked,
             "path_challenge" => QuicFrame::PathChallenge,
             "handshake_done" => QuicFrame::HandshakeDone,
-            "connection_close" => QuicFrame::ConnectionClose,
+            kind if CLOSE_FRAMES.contains(&kind) => QuicFrame::ConnectionClose,
             _ => QuicFrame::Other,
         };
         self.frames.push(frame);
@@ -216,28 +221,9 @@ impl RecordBuffer {
     fn closed<'a>(&'a mut self, fields: &'a Map<String, Value>) -> QuicRecord<'a> {
         let text = |name: &str| fields.get(name).and_then(Value::as_str);
         let trigger = text("trigger").unwrap_or_default();
-        let code = [
-            "connection_code",
-            "connection_error",
-            "application_code",
-            "application_error",
-            "code",
-            "error_code",
-        ]
-        .iter()
-        .find_map(|name| fields.get(*name))
-        .filter(|value| !value.is_null());
-        self.code = match code {
-            None => String::new(),
-            Some(Value::String(text)) => text.clone(),
-            Some(other) => other.to_string(),
-        };
+        let code = CloseCode::of(fields);
+        self.code = code.text();
         let idle_timeout = trigger == "idle_timeout" || text("reason") == Some("idle_timeout");
-        let harmless = ["", "0", "no_error", "NO_ERROR", "application_error", "clean"];
-        // HTTP/3's H3_NO_ERROR is 0x100 (RFC 9114 section 8.1).
-        let harmless = harmless.contains(&&*self.code)
-            || self.code.eq_ignore_ascii_case("h3_no_error")
-            || (code.and_then(whole) == Some(0x100) && fields.contains_key("application_code"));
         let by_peer = match text("owner").or_else(|| text("initiator")) {
             Some("remote") => Some(true),
             Some("local") => Some(false),
@@ -248,7 +234,7 @@ impl RecordBuffer {
             code: &self.code,
             reason: text("reason").unwrap_or_default(),
             idle_timeout,
-            is_error: !harmless && !idle_timeout,
+            is_error: code.is_error() && !idle_timeout,
         }
     }
 }
@@ -275,7 +261,7 @@ fn loss_trigger(name: Option<&str>) -> QuicLossTrigger {
     }
 }
 
-fn whole(value: &Value) -> Option<u64> {
+pub(super) fn whole(value: &Value) -> Option<u64> {
     value.as_u64().or_else(|| value.as_str()?.parse().ok())
 }
 
