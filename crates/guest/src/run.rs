@@ -361,6 +361,14 @@ fn report(
         return;
     }
     measured.profile = kind;
+    match end.cc.as_str() {
+        // A program need not report it.
+        "" => measured.cc = "unknown".into(),
+        // The connection never opened.
+        "-" => {}
+        // A sysctl may have set another than the scenario's.
+        name => measured.cc = name.to_owned().into(),
+    }
     measured.retransmitted_segments = end.value("retransmitted");
     measured.mss = Bytes(end.value("mss"));
     measured.max_cwnd = Bytes(end.value("cwnd") * end.value("mss"));

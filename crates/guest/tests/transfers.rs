@@ -121,6 +121,24 @@ fn states_of_kernels_cost_no_packet() {
     }
 }
 
+/// A sysctl sets another controller than the scenario's: the results have the one of the socket.
+#[test]
+fn the_controller_is_that_of_the_kernels_socket() {
+    let Some(kernel) = kernel() else { return };
+    let scenario = scenario(20_000);
+    let endpoints = endpoints(&scenario);
+    // DCTCP without ECN is another set of functions (dctcp_init).
+    for (name, used) in [("vegas", "vegas"), ("dctcp", "dctcp-reno")] {
+        let mut guests = guests(&kernel, &[0]);
+        guests[0].sysctls = vec![("net.ipv4.tcp_congestion_control".to_owned(), name.to_owned())];
+        let (_, done) = digest(&job(&scenario, &guests, &endpoints));
+        assert_eq!(done.outcome.flows[0].cc, used);
+    }
+    let guests = guests(&kernel, &[0]);
+    let (_, done) = digest(&job(&scenario, &guests, &endpoints));
+    assert_eq!(done.outcome.flows[0].cc, "cubic");
+}
+
 /// The seed decides the initial sequence numbers of kernels too.
 #[test]
 fn another_seed_is_another_run() {

@@ -153,7 +153,7 @@ fn summary(
     FlowOutcome {
         name: group.name.clone(),
         profile: sender.map_or("", |flow| flow.profile),
-        cc: sender.map_or("", |flow| flow.cc),
+        cc: sender.map_or("".into(), |flow| flow.cc.clone()),
         bytes: Bytes(sum(|flow| flow.bytes.get())),
         finished: finished == all.len() as u64,
         duration: last.saturating_sub(first),

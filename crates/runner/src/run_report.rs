@@ -197,7 +197,7 @@ impl FlowReport {
         Self {
             name: flow.name.clone(),
             profile: flow.profile.into(),
-            cc: flow.cc.into(),
+            cc: flow.cc.clone(),
             bytes: flow.bytes.get(),
             finished: flow.finished,
             duration_s: flow.duration.as_secs_f64(),
@@ -417,7 +417,7 @@ flow = [ { name = "bulk", from = "a", to = "b", bulk = "1MB" } ]
             flows: vec![FlowOutcome {
                 name: "bulk".into(),
                 profile: "freebsd-13.2",
-                cc: "newreno",
+                cc: "newreno".into(),
                 bytes: Bytes(1_000_000),
                 finished: true,
                 duration: Duration::from_millis(1_600),

@@ -132,6 +132,18 @@ impl Sharing {
         sharing
     }
 
+    /// The reads of applications at these hosts, real kernels or other programs, are no events of the
+    /// run: what follows from them is unknown.
+    #[must_use]
+    pub fn without_reads_of(mut self, hosts: &[usize]) -> Self {
+        for (host, row) in &self.readers {
+            if hosts.contains(&usize::from(host.0)) {
+                self.seconds.hide(*row as usize);
+            }
+        }
+        self
+    }
+
     /// The report after the run.
     pub fn report(&self, scenario: &Scenario, outcome: &RunOutcome) -> SharingReport {
         let (scenario, outcome) = &groups::grouped(scenario, outcome);

@@ -1,5 +1,7 @@
 //! Results of a run.
 
+use std::borrow::Cow;
+
 use units::{Bytes, Duration, Instant};
 
 /// Results of a run.
@@ -28,8 +30,8 @@ pub struct FlowOutcome {
     pub name: String,
     /// Profile of the sending host.
     pub profile: &'static str,
-    /// Congestion control of the sending host.
-    pub cc: &'static str,
+    /// Congestion control of the sending host; of a real kernel, the one that its socket has.
+    pub cc: Cow<'static, str>,
     /// Payload bytes the receiving application has read; with requests, those of the responses.
     pub bytes: Bytes,
     /// Whether the transfer completed.

@@ -337,7 +337,7 @@ impl<'a, O: Observer> Simulation<'a, O> {
         FlowOutcome {
             name: self.scenario.flows[flow].name.clone(),
             profile,
-            cc,
+            cc: cc.into(),
             bytes: Bytes(reading.read),
             finished: connection.read_all_at.is_some(),
             duration: connection.read_all_at.unwrap_or(self.network.now).since(connection.started),

@@ -74,6 +74,19 @@ impl Kernels {
         }
     }
 
+    /// The hosts that are not modelled.
+    pub(super) fn hosts(&self) -> Vec<usize> {
+        #[cfg(target_os = "linux")]
+        return self
+            .guests
+            .iter()
+            .map(|guest| guest.host)
+            .chain(self.programs.iter().map(|program| program.host))
+            .collect();
+        #[cfg(not(target_os = "linux"))]
+        Vec::new()
+    }
+
     /// Are all hosts of the scenario modelled?
     pub(super) fn is_empty(&self) -> bool {
         #[cfg(target_os = "linux")]

@@ -108,6 +108,7 @@ pub(super) fn run(mut args: RunArgs) -> Result<ExitCode, Failure> {
         true => Some(Sharing::detailed(scenario)),
         false => is_shared.then(|| Sharing::new(scenario)),
     };
+    sharing = sharing.map(|sharing| sharing.without_reads_of(&kernels.hosts()));
     let outcome = match (&mut story, &mut sharing) {
         (None, None) if rows.is_empty() => kernels.run_shared(scenario, &mut taps)?,
         // Only this has an engine of its own: writing takes longer than the calls of the shared one.

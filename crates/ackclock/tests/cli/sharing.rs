@@ -88,3 +88,57 @@ fn an_upload_delays_a_call_in_the_queue_that_is_shown() {
     assert_eq!(voice["latency"]["of"], "datagrams");
     assert!(voice["one_way"]["p95_s"].as_f64().unwrap() > 0.2, "{voice}");
 }
+
+/// The reads of a program that is a host are no events of the run: its single seconds are unknown, and
+/// nothing is concluded from them.
+#[test]
+#[cfg(target_os = "linux")]
+fn the_seconds_of_a_reader_that_is_a_program_are_not_visible() {
+    let dir = TestDirectory::new("the_seconds_of_a_program");
+    let receiver = concat!(env!("CARGO_MANIFEST_DIR"), "/../guest/tests/receiver.py");
+    let scenario = format!(
+        r#"
+duration = "20s"
+[host.a]
+profile = "linux-6.18"
+[host.b]
+profile = "linux-6.18"
+guest = "{receiver}"
+[host.c]
+profile = "linux-6.18"
+guest = "{receiver}"
+[[path]]
+from = "a"
+to = "b"
+forward = [{{ link = {{ rate = "10Mbit/s", buffer = "10MB" }} }}, {{ delay = "10ms" }}]
+return = [{{ delay = "10ms" }}]
+[[path]]
+from = "a"
+to = "c"
+forward = [{{ link = {{ rate = "10Mbit/s", buffer = "10MB" }} }}, {{ delay = "10ms" }}]
+return = [{{ delay = "10ms" }}]
+[[flow]]
+name = "first"
+from = "a"
+to = "b"
+bulk = "2MB"
+[[flow]]
+name = "second"
+from = "a"
+to = "c"
+bulk = "2MB"
+"#
+    );
+    dir.write("program.toml", scenario);
+    let args = ["run", "program.toml", "--allow-exec"];
+    let text = dir.run(&args).ok();
+    assert!(text.contains("; single seconds not visible\n"), "{text}");
+    assert!(!text.contains("fair shares"), "{text}");
+    let json = dir.run(&[&args[..], &["--json"]].concat()).ok();
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["by_second"]["goodput_bps"], serde_json::json!([null, null]));
+    assert!(json["by_second"]["jain_index"][0].is_null(), "{}", json["by_second"]);
+    let fairness = &json["fairness"];
+    assert!(fairness["mean_jain_index"].is_null() && fairness["seconds_not_visible"] == true);
+    assert!(json["flows"][0]["goodput_bps"].as_f64().unwrap() > 3e6, "{}", json["flows"][0]);
+}

@@ -33,6 +33,8 @@ pub(super) fn parts(
         parts.push(figures(fair));
         parts.push(shares(outcome));
         let whole = outcome.ended.as_secs_f64() as usize;
+        // The shares need the reads of all.
+        let seconds = seconds.filter(|one| one.goodput_bps.iter().all(Option::is_some));
         if let Some(seconds) = seconds.filter(|_| whole >= 2) {
             parts.push(PagePart::Plots(over_time(&seconds, fair, scenario, whole, prefix)));
         }
@@ -50,9 +52,10 @@ pub(super) fn parts(
 /// The fairness indices as large figures.
 fn figures(fair: &FairnessReport) -> PagePart {
     let index = |index: Option<f64>| index.map_or_else(|| "–".to_owned(), |i| format!("{i:.3}"));
-    let converged = match fair.convergence_s {
-        Some(span) => format!("{span:.1} s"),
-        None => "never".to_owned(),
+    let converged = match (fair.convergence_s, fair.seconds_not_visible) {
+        (Some(span), _) => format!("{span:.1} s"),
+        (None, true) => "not visible".to_owned(),
+        (None, false) => "never".to_owned(),
     };
     let found = [
         ("Jain's index of the run", index(Some(fair.jain_index))),
@@ -71,7 +74,7 @@ fn shares(outcome: &RunOutcome) -> PagePart {
         let share = flow.bytes.get() as f64 * 100.0 / all.max(1) as f64;
         vec![
             TableCell::from(flow.name.clone()),
-            flow.cc.into(),
+            flow.cc.to_string().into(),
             format!("{:.2} Mbit/s", flow.goodput_bps() / 1e6).into(),
             flow.bytes.get().to_string().into(),
             format!("{share:.1}").into(),
@@ -121,8 +124,10 @@ fn over_time(
         let ends = values.into_iter().chain(last);
         ends.enumerate().map(|(second, value)| (at(second), value)).collect()
     };
-    let bits =
-        |flow: usize, second: usize| seconds.goodput_bps[flow].get(second).map_or(0.0, |b| *b);
+    let bits = |flow: usize, second: usize| {
+        let rates = seconds.goodput_bps[flow].as_deref().unwrap_or_default();
+        rates.get(second).map_or(0.0, |b| *b)
+    };
     let flows = scenario.flows.len();
     let own = if flows > CURVES { CURVES - 1 } else { flows };
     let mut names: Vec<String> = scenario.flows[..own].iter().map(|f| f.name.clone()).collect();

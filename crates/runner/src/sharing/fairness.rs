@@ -38,15 +38,24 @@ pub struct FairnessReport {
     /// Minimum of Jain's index over these seconds.
     pub min_jain_index: Option<f64>,
     /// From the start of the last flow to the end of the first second in which all active flows
-    /// shared fairly, [`DELTA`]; `None` if there was none.
+    /// shared fairly, [`DELTA`]; `None` if there was none, or if that is not visible.
     pub convergence_s: Option<f64>,
+    /// Whether the seconds are unknown, since a compared flow has no visible reads. Omitted otherwise.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub seconds_not_visible: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature of skip_serializing_if")]
+const fn is_false(value: &bool) -> bool {
+    !*value
 }
 
 /// Rates and fairness per second.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SecondsReport {
-    /// Goodput of each flow in each second of the run, in bit/s.
-    pub goodput_bps: Vec<Vec<f64>>,
+    /// Goodput of each flow in each second of the run, in bit/s; `None` for a flow whose reads are not
+    /// visible.
+    pub goodput_bps: Vec<Option<Vec<f64>>>,
     /// Jain's index of the compared flows active during the whole second; `None` for fewer than two.
     pub jain_index: Vec<Option<f64>>,
     /// Length and delay of each queue.
@@ -95,11 +104,22 @@ pub fn jain(rates: &[f64]) -> f64 {
 #[derive(Debug, Clone)]
 pub(super) struct BytesPerSecond {
     flows: Vec<Vec<u64>>,
+    /// Whether the reads of a flow are not visible.
+    hidden: Vec<bool>,
 }
 
 impl BytesPerSecond {
     pub(super) fn new(flows: usize) -> Self {
-        Self { flows: vec![Vec::new(); flows] }
+        Self { flows: vec![Vec::new(); flows], hidden: vec![false; flows] }
+    }
+
+    /// The reads of a flow are not visible.
+    pub(super) fn hide(&mut self, flow: usize) {
+        self.hidden[flow] = true;
+    }
+
+    fn is_hidden(&self, flow: usize) -> bool {
+        self.hidden.get(flow).is_some_and(|hidden| *hidden)
     }
 
     pub(super) fn add(&mut self, flow: usize, at: Instant, bytes: u64) {
@@ -116,7 +136,8 @@ impl BytesPerSecond {
         self.flows[flow].get(second).copied().unwrap_or(0)
     }
 
-    /// Jain's index of each whole second among `compared`; `None` with fewer than two active flows.
+    /// Jain's index of each whole second among `compared`; `None` with fewer than two active flows, or
+    /// if one has no visible reads.
     fn indices(
         &self,
         scenario: &Scenario,
@@ -129,6 +150,7 @@ impl BytesPerSecond {
         };
         let spans: Vec<(usize, u64, u64)> = compared.iter().map(span).collect();
         let whole = outcome.ended.as_nanos() / SECOND;
+        let is_visible = !compared.iter().any(|&flow| self.is_hidden(flow));
         let index = |second: u64| {
             let (from, until) = (second * SECOND, (second + 1) * SECOND);
             let rates: Vec<f64> = spans
@@ -136,7 +158,7 @@ impl BytesPerSecond {
                 .filter(|(_, begin, end)| *begin <= from && *end >= until)
                 .map(|(flow, ..)| self.bytes(*flow, second as usize) as f64)
                 .collect();
-            (rates.len() > 1).then(|| jain(&rates))
+            (rates.len() > 1 && is_visible).then(|| jain(&rates))
         };
         (0..whole).map(index).collect()
     }
@@ -169,6 +191,7 @@ impl BytesPerSecond {
                 .then(|| known.iter().sum::<f64>() / known.len() as f64),
             min_jain_index: known.iter().copied().reduce(f64::min),
             convergence_s: converged.map(|(second, _)| (second + 1) as f64 - last.as_secs_f64()),
+            seconds_not_visible: compared.iter().any(|&flow| self.is_hidden(flow)),
         })
     }
 
@@ -182,7 +205,10 @@ impl BytesPerSecond {
             return None;
         }
         let count = outcome.ended.as_nanos().div_ceil(SECOND) as usize;
-        let of = |flow| (0..count).map(|second| self.bytes(flow, second) as f64 * 8.0).collect();
+        let of = |flow| {
+            let seconds = (0..count).map(|second| self.bytes(flow, second) as f64 * 8.0);
+            (!self.is_hidden(flow)).then(|| seconds.collect())
+        };
         Some(SecondsReport {
             goodput_bps: (0..self.flows.len()).map(of).collect(),
             jain_index: self.indices(scenario, outcome, &compared(scenario)),

@@ -29,9 +29,10 @@ pub fn text(report: &SharingReport) -> String {
         if let (Some(mean), Some(min)) = (fair.mean_jain_index, fair.min_jain_index) {
             text += &format!("; of single seconds {mean:.3} on average, {min:.3} at least");
         }
-        text += &match fair.convergence_s {
-            Some(span) => format!("; fair shares {span:.1} s after the last start\n"),
-            None => "; no second with fair shares\n".to_owned(),
+        text += &match (fair.convergence_s, fair.seconds_not_visible) {
+            (Some(span), _) => format!("; fair shares {span:.1} s after the last start\n"),
+            (None, true) => "; single seconds not visible\n".to_owned(),
+            (None, false) => "; no second with fair shares\n".to_owned(),
         };
     }
     text

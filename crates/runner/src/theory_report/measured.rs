@@ -1,5 +1,6 @@
 //! Simulation of a scenario that matches a formula's path.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 
 use record::{Event, EventSource, PacketEvent, PacketNumber, Recorder, SenderState};
@@ -41,7 +42,7 @@ pub struct TrialResult {
     /// Profile of the sender.
     pub profile: &'static str,
     /// Its congestion control.
-    pub cc: &'static str,
+    pub cc: Cow<'static, str>,
     /// The loss pattern as text.
     pub losses: String,
     /// The ACK policy of the receiver as text.
@@ -115,7 +116,7 @@ pub fn measure_until(
     let Some(flow) = outcome.flows.first() else { return Err(Vec::new()) };
     Ok(TrialResult {
         profile: flow.profile,
-        cc: flow.cc,
+        cc: flow.cc.clone(),
         losses: match trial.pattern {
             Pattern::Periodic => format!("1 lost after {}", pass(path)),
             Pattern::Random => format!("{} % lost at random", percent(path)),
