@@ -36,7 +36,7 @@ use ingest::inputs::InputKind;
 
 use crate::cli::{Cli, Command, ScenarioArgs};
 use crate::failure::Failure;
-use crate::file_kind::FileKind;
+use crate::file_kind::{FileKind, expect_kind};
 use crate::input;
 
 /// Runs the command of the arguments.
@@ -70,8 +70,8 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
     }
 }
 
-/// Returns an error for outputs whose feature is not compiled in: Parquet and PNG are features, so
-/// that a first build is fast.
+/// Returns an error for outputs whose feature is not compiled in: Parquet is not by default, so that
+/// a first build is fast.
 pub(crate) fn needs_features(parquet: bool, png: bool) -> Result<(), Failure> {
     let lacks = [
         ("--parquet", "parquet", parquet && !cfg!(feature = "parquet")),
@@ -105,6 +105,9 @@ fn load_with_kernels(args: ScenarioArgs) -> Result<(PathBuf, Loaded), Failure> {
 /// Reads a scenario: its name in messages, and its text. With `kinds` a file of another kind is
 /// rejected by what it is, not by its first wrong byte.
 fn scenario_text(file: &Path, kinds: bool) -> Result<(String, String), Failure> {
+    if kinds && file.is_dir() {
+        expect_kind(file, "run", "a scenario")?;
+    }
     let bytes = input::read(file)?;
     let name = match file == Path::new("-") {
         true => "standard input".to_owned(),

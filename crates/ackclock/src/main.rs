@@ -9,6 +9,7 @@ mod cli;
 mod commands;
 mod failure;
 mod file_kind;
+mod folders;
 mod input;
 mod interrupt;
 mod output;

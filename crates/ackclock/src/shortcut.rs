@@ -8,7 +8,14 @@ use clap::CommandFactory;
 use crate::cli::Cli;
 use crate::failure::{Failure, print_error};
 use crate::file_kind::FileKind;
+use crate::folders;
 use crate::input;
+
+/// Files of a folder that are looked at for a scenario.
+const MOST_SEARCHED: usize = 200;
+
+const READS: &str = "it reads captures, logs of kernels and of QUIC, scenarios, packet scripts and \
+                     sweeps; see: ackclock --help";
 
 /// The arguments of the program. If the first is a file and not a command, the command for files of
 /// its kind is inserted before it.
@@ -31,9 +38,17 @@ pub(crate) fn arguments() -> Result<Vec<OsString>, Failure> {
     let name = path.display();
     let Some(kind) = kind else {
         let message = format!("{name} is nothing that Ackclock knows");
-        return Err(Failure::new(message).hint(
-            "it reads captures, logs of kernels and of QUIC, scenarios, packet scripts and sweeps; see: ackclock --help",
-        ));
+        let scenario = |file: &Path| {
+            let kind = FileKind::of(file).ok().flatten();
+            kind == Some(FileKind::Scenario) && file.extension().is_some_and(|end| end == "toml")
+        };
+        let inside = path.is_dir().then(|| folders::find(path, MOST_SEARCHED, scenario)).flatten();
+        return Err(Failure::new(message).hint(match inside {
+            Some(file) => {
+                format!("a scenario in it is run by: ackclock run {}", file.display())
+            }
+            None => READS.to_owned(),
+        }));
     };
     print_error(&format!("{name} is {}: ackclock {} {name}\n", kind.name(), kind.command()));
     arguments.insert(1, kind.command().into());

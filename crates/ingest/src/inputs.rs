@@ -298,6 +298,18 @@ pub fn kind_of(begin: &[u8]) -> Option<InputKind> {
     InputKind::of(unpacked.begin().ok()?)
 }
 
+/// Whether the first bytes of a file, compressed or not, are without doubt those of a capture or a
+/// log. [`kind_of`] takes every JSON object for qlog, which a file that a user names may be.
+pub fn is_recording(begin: &[u8]) -> bool {
+    let Ok(unpacked) = Unpacked::new(begin) else { return false };
+    let mut unpacked = kind::PeekReader::new(unpacked, BEGINNING);
+    let Ok(begin) = unpacked.begin() else { return false };
+    match InputKind::of(begin) {
+        Some(InputKind::Qlog) => kind::has_qlog_fields(begin),
+        kind => kind.is_some(),
+    }
+}
+
 type PeekedInput<'a> = kind::PeekReader<Unpacked<Box<dyn Read + 'a>>>;
 
 /// Detects the kind of a file.

@@ -1,7 +1,6 @@
 //! `ackclock diagnose`: why a transfer is slow.
 
 mod against;
-mod folders;
 mod live;
 mod live_input;
 mod selection;
@@ -22,6 +21,7 @@ use scenario::ReportStyle;
 use crate::cli::DiagnoseArgs;
 use crate::failure::{Failure, look_on};
 use crate::file_kind::other_command;
+use crate::folders;
 use crate::input;
 use crate::interrupt;
 use crate::output::{self, OutFile};

@@ -1,15 +1,19 @@
 //! `ackclock` alone: what can be done here.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use ingest::inputs::InputKind;
+
 use crate::failure::Failure;
 use crate::file_kind::FileKind;
+use crate::folders;
 use crate::output::print;
 
 /// Files of a directory that are looked at.
 const MOST_LOOKED_AT: usize = 200;
+/// Folders of a directory that are looked into.
+const MOST_FOLDERS: usize = 50;
 /// Files shown of each kind.
 const SHOWN: usize = 3;
 
@@ -44,31 +48,58 @@ pub(super) fn run() -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The files of a directory that a command reads, by name: a few of each kind.
+/// The files of a directory and of its folders that a command reads: a few of each kind, the
+/// directory's own first, by name.
 fn files(directory: &Path) -> Vec<(PathBuf, FileKind)> {
-    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
-    let mut names: Vec<_> = entries.map(|entry| entry.file_name()).collect();
-    names.sort_unstable();
-    let mut found: Vec<(PathBuf, FileKind)> = Vec::new();
-    for name in names.into_iter().take(MOST_LOOKED_AT) {
-        let name = PathBuf::from(name);
-        let Ok(Some(kind)) = FileKind::of(&directory.join(&name)) else { continue };
-        let same = found.iter().filter(|(_, other)| other.command() == kind.command());
-        if same.count() < SHOWN {
-            found.push((name, kind));
+    let Ok((own, folders)) = folders::entries(directory) else { return Vec::new() };
+    let mut found = Vec::new();
+    offer(own, &mut found);
+    for folder in folders.into_iter().take(MOST_FOLDERS) {
+        if folder.join("sweep.json").exists() {
+            add(folder, FileKind::Sweep, &mut found);
+        } else if let Ok((files, _)) = folders::entries(&folder) {
+            offer(files, &mut found);
         }
     }
     found.sort_by_key(|(_, kind)| kind.command());
     found
 }
 
+/// Adds those of the files that a command reads.
+fn offer(files: Vec<PathBuf>, found: &mut Vec<(PathBuf, FileKind)>) {
+    // A link to a folder is a file here.
+    for file in files.into_iter().filter(|file| !file.is_dir()).take(MOST_LOOKED_AT) {
+        let Ok(Some(kind)) = FileKind::of(&file) else { continue };
+        let is_offered = match kind {
+            // A page may quote a scenario.
+            FileKind::Scenario => file.extension().is_some_and(|end| end == "toml"),
+            FileKind::Recording(InputKind::Flent) => true,
+            FileKind::Recording(_) => folders::is_recording(&file),
+            _ => true,
+        };
+        if is_offered {
+            add(file, kind, found);
+        }
+    }
+}
+
+fn add(file: PathBuf, kind: FileKind, found: &mut Vec<(PathBuf, FileKind)>) {
+    let same = found.iter().filter(|(_, other)| other.command() == kind.command());
+    if same.count() < SHOWN {
+        let name = file.strip_prefix(".").map(Path::to_path_buf).unwrap_or(file);
+        found.push((name, kind));
+    }
+}
+
 /// What the command for such a file answers.
 const fn purpose(kind: FileKind) -> &'static str {
     match kind {
-        FileKind::Recording(_) => "what limited each connection, and the cure",
+        FileKind::Recording(_) | FileKind::Recordings => {
+            "what limited each connection, and the cure"
+        }
         FileKind::Scenario => "run this scenario",
         FileKind::Ini => "a scenario of this INET experiment",
-        FileKind::Script => "run this packet script",
+        FileKind::Script | FileKind::Scripts => "run this packet script",
         FileKind::Sweep => "the results of this sweep",
     }
 }

@@ -103,6 +103,15 @@ fn is_netlog(json: &[u8]) -> bool {
             && !has(b"\"file_schema\""))
 }
 
+/// Whether a JSON text has a field of qlog's header, or the fields of one of its events.
+pub(super) fn has_qlog_fields(json: &[u8]) -> bool {
+    let has = |field: &[u8]| json.windows(field.len()).any(|part| part == field);
+    let header: [&[u8]; 4] =
+        [b"\"qlog_version\"", b"\"qlog_format\"", b"\"file_schema\"", b"\"serialization_format\""];
+    let event: [&[u8]; 3] = [b"\"time\"", b"\"name\"", b"\"data\""];
+    header.into_iter().any(has) || event.into_iter().all(has)
+}
+
 fn is_pcap(begin: &[u8]) -> bool {
     const MAGICS: [u32; 3] = [0xa1b2_c3d4, 0xa1b2_3c4d, 0xa1b2_cd34];
     let magic = begin.first_chunk().map(|magic| u32::from_be_bytes(*magic));
