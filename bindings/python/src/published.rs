@@ -1,7 +1,9 @@
 //! Published cases and throughput formulas.
 
+use core::num::NonZeroUsize;
+
 use ::reproduce::cases::text::render;
-use ::reproduce::cases::{CASES, Case, CaseError, CaseReport, find};
+use ::reproduce::cases::{CASES, Case, CaseError, CaseReport, Workers, find};
 use ::theory::aimd::Aimd;
 use ::theory::sawtooth::ExtraRtts;
 use ::theory::{Path, TheoryError};
@@ -43,17 +45,23 @@ pub(crate) fn reproduce(
     };
     let results = watch(py, chosen.len() as u64, progress, |watched| {
         let mut report = CaseReport::new();
+        let workers = Workers::new(threads(), watched.stop());
         for (done, case) in chosen.iter().enumerate() {
             if watched.reached(done as u64).is_break() {
                 break;
             }
-            report.cases.push(case.until(watched.stop())?);
+            report.cases.push(case.on(&workers)?);
         }
         let _ = watched.reached(chosen.len() as u64);
         Ok::<_, CaseError>(report)
     })?;
     let report = results.map_err(|error| RunError::new_err(error.to_string()))?;
     Ok((report.to_json(), report.cases.iter().map(render).collect()))
+}
+
+/// As many threads as the machine has processors.
+fn threads() -> NonZeroUsize {
+    std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
 }
 
 /// Evaluates a formula for a path, as JSON and as text. Quantities are strings with units.

@@ -16,6 +16,7 @@ mod watch;
 mod whatif;
 mod wire;
 
+use core::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
@@ -301,12 +302,14 @@ pub(crate) struct ReadArgs {
 
 const REPRODUCE_EXAMPLES: &str = "\
 Examples:
-  ackclock reproduce
-  ackclock reproduce slow-start-lro --full
-  ackclock reproduce reordering
-  ackclock reproduce --report figures.html
-  ackclock reproduce --list
-  ackclock reproduce --json > figures.json";
+  ackclock reproduce                          which published figures hold, a table a case
+  ackclock reproduce reordering prr           two of the cases
+  ackclock reproduce slow-start-lro --full    every figure with its source, and the declared knobs
+  ackclock reproduce --report figures.html    a page of plots and tables
+  ackclock reproduce --json > figures.json
+  ackclock reproduce --list                   the names of the cases
+
+Exits with 1 if an asserted figure does not hold. The output is the same for any number of threads.";
 
 /// Arguments of `reproduce`.
 #[derive(Debug, Args)]
@@ -321,6 +324,9 @@ pub(crate) struct ReproduceArgs {
     /// Print the figures as JSON
     #[arg(long)]
     pub(crate) json: bool,
+    /// Threads [default: as many as processors]
+    #[arg(long, value_name = "N")]
+    pub(crate) jobs: Option<NonZeroUsize>,
     /// Write a self-contained HTML page of plots and tables (see docs/reports.md)
     #[arg(long, value_name = "FILE", conflicts_with = "list")]
     pub(crate) report: Option<PathBuf>,

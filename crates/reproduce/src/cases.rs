@@ -1,8 +1,8 @@
 //! Published cases: every figure of a document with the figure that Ackclock measures.
 //!
 //! Reading order: [`row`] (a figure, its kind, its band), [`slow_start_lro`] (the first case),
-//! [`reordering`], [`mathis`], [`cubic_hz`], [`cubic_tables`] and [`prr`] (the others); [`text`], [`ledger`] and
-//! [`CaseReport`] (output of the results).
+//! [`reordering`], [`mathis`], [`cubic_hz`], [`cubic_tables`] and [`prr`] (the others); [`summary`], [`text`],
+//! [`ledger`] and [`CaseReport`] (output of the results).
 
 pub mod cubic_hz;
 pub mod cubic_tables;
@@ -12,15 +12,18 @@ pub mod prr;
 pub mod reordering;
 pub mod row;
 pub mod slow_start_lro;
+pub mod summary;
 pub mod text;
+
+use core::sync::atomic::{AtomicUsize, Ordering};
 
 use serde::Serialize;
 
-use runner::stop::{self, NEVER};
+use runner::stop;
 use scenario::{self, Loaded, Overrides};
 
 pub use row::{CaseFigure, CaseRow, RowKind};
-pub use runner::stop::StopFlag;
+pub use runner::workers::Workers;
 
 /// A case that can be run.
 #[derive(Debug, Clone, Copy)]
@@ -31,7 +34,7 @@ pub struct Case {
     pub title: &'static str,
     /// Where the figures were published.
     pub source: &'static str,
-    run: fn(StopFlag<'_>) -> Result<Measured, CaseError>,
+    run: fn(&Workers<'_>) -> Result<Measured, CaseError>,
 }
 
 /// All cases, in the order they are run.
@@ -173,31 +176,43 @@ pub(crate) fn load(text: &str, name: &str, set: &[&str]) -> Result<Loaded, CaseE
     })
 }
 
+/// A group of rows of a case.
+pub(crate) type RowGroup = fn(&Workers<'_>) -> Result<Vec<CaseRow>, CaseError>;
+
+/// The rows of the groups, in their order.
+pub(crate) fn groups(
+    groups: &[RowGroup],
+    workers: &Workers<'_>,
+) -> Result<Vec<CaseRow>, CaseError> {
+    Ok(workers.map(groups, |rows| rows(workers))?.concat())
+}
+
 /// Runs a loaded scenario under an observer.
 pub(crate) fn run(
     loaded: &Loaded,
     observer: &mut impl sim::Observer,
-    stop: StopFlag<'_>,
+    workers: &Workers<'_>,
 ) -> Result<sim::RunOutcome, CaseError> {
-    stop::run_shared(&loaded.scenario, observer, stop)
+    stop::run_shared(&loaded.scenario, observer, workers.stop())
         .map_err(|error| CaseError(format!("{error}")))
 }
 
 impl Case {
-    /// Runs the case.
+    /// Runs the case on the caller's thread.
     ///
     /// # Errors
     /// [`CaseError`] if its scenario or its published text cannot be read.
     pub fn run(&self) -> Result<CaseResult, CaseError> {
-        self.until(&NEVER)
+        self.on(&Workers::one())
     }
 
-    /// Runs the case; ends its runs once `stop` is set.
+    /// Runs the case; its runs share the workers and end with them. The result is the same for any
+    /// number of threads.
     ///
     /// # Errors
     /// As for [`Case::run`].
-    pub fn until(&self, stop: StopFlag<'_>) -> Result<CaseResult, CaseError> {
-        let measured = (self.run)(stop)?;
+    pub fn on(&self, workers: &Workers<'_>) -> Result<CaseResult, CaseError> {
+        let measured = (self.run)(workers)?;
         Ok(CaseResult {
             id: self.id,
             title: self.title,
@@ -210,6 +225,24 @@ impl Case {
 }
 
 impl CaseReport {
+    /// Runs cases; `finished` is called after each with the number of finished ones.
+    ///
+    /// # Errors
+    /// The first case that cannot be run, with its error.
+    pub fn of(
+        cases: &[&'static Case],
+        workers: &Workers<'_>,
+        finished: &(impl Fn(usize) + Sync),
+    ) -> Result<Self, (&'static Case, CaseError)> {
+        let count = AtomicUsize::new(0);
+        let results = workers.map(cases, |case| {
+            let result = case.on(workers).map_err(|error| (*case, error));
+            finished(count.fetch_add(1, Ordering::Relaxed) + 1);
+            result
+        })?;
+        Ok(Self { cases: results, ..Self::new() })
+    }
+
     /// A report without cases.
     pub const fn new() -> Self {
         Self { version: env!("CARGO_PKG_VERSION"), cases: Vec::new() }

@@ -12,8 +12,8 @@ use crate::cases::reordering::map::{self, ReorderOutcome};
 use crate::cases::slow_start_lro::{FREEBSD, RAMP, TRACE, both_freebsd};
 use crate::cases::{CaseError, load, run};
 use export::curves::{CurveRecorder, FlowCurves, TIME, render};
-use runner::stop::NEVER;
 use runner::timelines::push;
+use runner::workers::Workers;
 
 /// A picture with the name of its file.
 #[derive(Debug, Clone, Copy)]
@@ -49,7 +49,7 @@ pub(crate) const REORDERING: &str = include_str!("../data/reordering.toml");
 pub(crate) fn curve(text: &str, name: &str, set: &[&str]) -> Result<FlowCurves, CaseError> {
     let loaded = load(text, name, set)?;
     let mut curves = CurveRecorder::new(&loaded.scenario);
-    run(&loaded, &mut curves, &NEVER)?;
+    run(&loaded, &mut curves, &Workers::one())?;
     Ok(curves.curves().first().cloned().unwrap_or_default())
 }
 
@@ -193,7 +193,7 @@ pub(crate) fn outcomes() -> Result<Vec<FateMap>, CaseError> {
         for us in map::GAPS_US {
             for group in map::GROUPS {
                 let point = ChartPoint { x: us as i64, y: i64::from(group) };
-                points.push((map::outcome(stack, group, us, &NEVER)?, point));
+                points.push((map::outcome(stack, group, us, &Workers::one())?, point));
             }
         }
         all.push((stack.name, points));
@@ -283,7 +283,7 @@ pub(crate) fn quic_curves(every: u32) -> Result<QuicCurves, CaseError> {
     let acks = format!("host.server.knobs.numReceivedAckElicitingsBeforeAck={every}");
     let loaded = load(mathis::SCENARIO, "mathis.toml", &["duration=3.05s", &acks])?;
     let mut curves = QuicCurves::default();
-    run(&loaded, &mut curves, &NEVER)?;
+    run(&loaded, &mut curves, &Workers::one())?;
     Ok(curves)
 }
 

@@ -4,7 +4,8 @@
 //! [`sharing`] (fairness and queue delays),
 //! [`series`] (columns over time), [`sweep`] (many runs), [`theory_report`] (formulas compared with
 //! runs), [`wire_report`] (a run with real hosts compared with one in virtual time), [`timelines`]
-//! and [`wire_differences`] (its figures), [`packet_scripts`] (one host, packet by packet).
+//! and [`wire_differences`] (its figures), [`packet_scripts`] (one host, packet by packet),
+//! [`workers`] (threads for independent work).
 
 pub mod groups;
 pub mod packet_scripts;
@@ -17,3 +18,4 @@ pub mod theory_report;
 pub mod timelines;
 pub mod wire_differences;
 pub mod wire_report;
+pub mod workers;

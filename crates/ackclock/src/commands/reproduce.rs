@@ -1,15 +1,18 @@
 //! `ackclock reproduce`: published figures next to Ackclock's measurements.
 
+use core::num::NonZeroUsize;
 use std::process::ExitCode;
+use std::thread;
 
-use reproduce::cases::{CASES, Case, CaseReport, find, text};
+use reproduce::cases::{CASES, Case, CaseReport, Workers, find, summary, text};
 use reproduce::reproduce_page;
 use scenario::nearest;
 
 use crate::cli::ReproduceArgs;
 use crate::failure::Failure;
+use crate::interrupt;
 use crate::output::{OutFile, print};
-use crate::progress::Spinner;
+use crate::progress::{CountProgress, Spinner};
 
 pub(super) fn run(args: &ReproduceArgs) -> Result<ExitCode, Failure> {
     let cases = chosen(&args.cases)?;
@@ -18,16 +21,16 @@ pub(super) fn run(args: &ReproduceArgs) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     }
     let mut page = args.report.as_deref().map(OutFile::create).transpose()?;
-    let mut report = CaseReport::new();
-    for case in cases {
-        let spinner = Spinner::new(case.id);
-        let result = case.run().map_err(|error| Failure::new(format!("{}: {error}", case.id)))?;
-        drop(spinner);
-        if !args.json {
-            print(&if args.full { text::render(&result) } else { text::summary(&result) })?;
-        }
-        report.cases.push(result);
+    let threads = args.jobs.or_else(|| thread::available_parallelism().ok());
+    let stop = interrupt::orderly();
+    let workers = Workers::new(threads.unwrap_or(NonZeroUsize::MIN), stop);
+    let progress = CountProgress::new(cases.len() as u64, "cases");
+    let report = CaseReport::of(&cases, &workers, &|done| progress.at(done as u64));
+    drop(progress);
+    if interrupt::is_raised() {
+        return Ok(interrupt::status());
     }
+    let report = report.map_err(|(case, error)| Failure::new(format!("{}: {error}", case.id)))?;
     if let (Some(out), Some(path)) = (&mut page, &args.report) {
         let spinner = Spinner::new("the page");
         let page =
@@ -38,25 +41,23 @@ pub(super) fn run(args: &ReproduceArgs) -> Result<ExitCode, Failure> {
     page.map_or(Ok(()), OutFile::commit)?;
     if args.json {
         print(&report.to_json())?;
-    } else if !args.full {
-        print(&end(&report))?;
+    } else {
+        print(&as_text(&report, args.full))?;
     }
     Ok(if report.holds() { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
-/// The last lines of a summary: the verdict, and where the figures are.
-fn end(report: &CaseReport) -> String {
-    let rows = || report.cases.iter().flat_map(|case| &case.rows);
-    let asserted = rows().filter(|row| row.holds.is_some()).count();
-    let missed = rows().filter(|row| row.holds == Some(false)).count();
-    let verdict = match missed {
-        0 => format!("all {asserted} asserted figures hold"),
-        missed => format!("{missed} of {asserted} asserted figures do not hold (exit status 1)"),
-    };
-    let names: Vec<&str> = report.cases.iter().map(|case| case.id).collect();
-    let cases =
-        if names.len() == CASES.len() { String::new() } else { format!(" {}", names.join(" ")) };
-    format!("\n{verdict}\nEvery figure with its source: ackclock reproduce{cases} --full\n")
+/// The answer, then each case.
+fn as_text(report: &CaseReport, full: bool) -> String {
+    let mut text = summary::answer(report);
+    for case in &report.cases {
+        text.push('\n');
+        text += &if full { text::render(case) } else { summary::summary(case) };
+    }
+    if !full {
+        text += &summary::hint(report);
+    }
+    text
 }
 
 fn chosen(names: &[String]) -> Result<Vec<&'static Case>, Failure> {

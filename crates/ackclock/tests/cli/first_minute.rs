@@ -30,6 +30,20 @@ fn alone_it_lists_what_can_be_done_here() {
     assert!(shown.contains("  ackclock diagnose large.pcap.xz "), "{shown}");
     assert!(shown.contains("  ackclock run small.toml "), "{shown}");
     assert!(!shown.contains("notes.txt"), "{shown}");
+    // Files of other programs, and a page that quotes a scenario.
+    dir.write("Cargo.toml", "[package]\nname = \"x\"\n\n[dependencies]\n");
+    dir.write("book.toml", "[book]\ntitle = \"x\"\n");
+    dir.write("guide.md", format!("# Guide\n{SMALL}"));
+    dir.write("package.json", "{ \"name\": \"x\", \"version\": \"1.0\" }\n");
+    std::fs::create_dir(dir.0.join("scenarios")).unwrap();
+    dir.write("scenarios/below.toml", SMALL);
+    dir.write("scenarios/guide.md", SMALL);
+    let shown = dir.run(&[]).ok();
+    assert!(shown.contains("  ackclock run small.toml "), "{shown}");
+    assert!(shown.contains("  ackclock run scenarios/below.toml "), "{shown}");
+    for other in ["Cargo.toml", "book.toml", "guide.md", "package.json"] {
+        assert!(!shown.contains(other), "{shown}");
+    }
     assert!(shown.lines().count() <= 20 && shown.lines().all(|line| line.len() <= 100), "{shown}");
 }
 
@@ -52,6 +66,24 @@ fn a_file_alone_chooses_its_command() {
         let said = format!("ackclock {command} {}\n", arguments[0]);
         assert!(short.err.contains(&said), "{arguments:?}: {}", short.err);
     }
+    // A folder is its captures and logs, those of its subfolders too.
+    std::fs::create_dir_all(dir.0.join("all/one")).unwrap();
+    dir.write("all/one/slow.pcap.xz", capture());
+    dir.write("all/large.pcap.xz", golden("f2_few_losses_cubic"));
+    dir.write("all/notes.txt", "nothing of ours\n");
+    dir.write("all/one/settings.json", "{ \"name\": \"x\" }\n");
+    let folder = dir.run(&["all"]);
+    assert!(folder.err.contains("all is a folder with captures or logs: ackclock diagnose all\n"));
+    let file = dir.run(&["diagnose", "all/large.pcap.xz", "all/one/slow.pcap.xz"]).ok();
+    assert_eq!((folder.code, folder.out), (0, file));
+    let other = dir.run(&["run", "all"]).refused();
+    assert!(other.contains("ackclock diagnose all"), "{other}");
+    std::fs::create_dir(dir.0.join("worlds")).unwrap();
+    let empty = dir.run(&["worlds"]).refused();
+    assert!(empty.contains("worlds is nothing that Ackclock knows"), "{empty}");
+    dir.write("worlds/small.toml", SMALL);
+    let worlds = dir.run(&["worlds"]).refused();
+    assert!(worlds.contains("ackclock run worlds/small.toml"), "{worlds}");
     // A command of that name stays the command.
     dir.write("theory", SMALL);
     assert_eq!(dir.run(&["theory", "--help"]).code, 0);
@@ -140,8 +172,18 @@ fn a_file_of_root_leads_to_chmod() {
 fn published_cases_are_summed_up() {
     let dir = TestDirectory::new("published_cases_are_summed_up");
     let short = dir.run(&["reproduce", "slow-start-lro"]).ok();
-    assert!(short.lines().count() <= 20, "{short}");
-    assert!(short.contains("47 of 47 asserted figures hold"), "{short}");
+    assert!(short.starts_with("47 of 47 asserted figures hold: "), "{short}");
+    assert!(short.lines().count() <= 70, "{short}");
+    assert!(short.lines().all(|line| line.chars().count() <= 100), "{short}");
+    // The published figure beside the measured one.
+    let row = short.lines().find(|line| line.contains("cwnd at flight 4")).unwrap();
+    assert_eq!(
+        row.split_whitespace().collect::<Vec<_>>(),
+        ["cwnd", "at", "flight", "4", "16", "16", "MSS", "exact", "yes"]
+    );
+    let one = dir.run(&["reproduce", "slow-start-lro", "--jobs", "1"]).ok();
+    let many = dir.run(&["reproduce", "slow-start-lro", "--jobs", "5"]).ok();
+    assert_eq!((&one, &many), (&short, &short));
     assert!(short.contains("ackclock reproduce slow-start-lro --full"), "{short}");
     let full = dir.run(&["reproduce", "slow-start-lro", "--full"]).ok();
     assert!(full.contains("cwnd at flight 4"), "{full}");

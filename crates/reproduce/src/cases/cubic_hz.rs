@@ -13,18 +13,14 @@ mod wan;
 mod window;
 mod world;
 
-use super::{CaseError, CaseInput, Measured, StopFlag, by};
+use super::{CaseError, CaseInput, Measured, Workers, by, groups};
 
 /// The scenario of the case.
 pub(crate) const SCENARIO: &str = include_str!("../../data/cubic-hz.toml");
 
 /// Runs all groups of rows.
-pub(super) fn measure(stop: StopFlag<'_>) -> Result<Measured, CaseError> {
-    let mut rows = table::rows(stop)?;
-    rows.extend(real::rows(stop)?);
-    rows.extend(wan::rows(stop)?);
-    rows.extend(friends::rows(stop)?);
-    rows.extend(ramp::rows(stop)?);
+pub(super) fn measure(workers: &Workers<'_>) -> Result<Measured, CaseError> {
+    let rows = groups(&[table::rows, real::rows, wan::rows, friends::rows, ramp::rows], workers)?;
     let rows = by("freebsd-main", rows);
     let exhibit = format!("{EXPLANATION}\n{}", window::table());
     Ok(Measured { knobs: knobs(), rows, exhibit })

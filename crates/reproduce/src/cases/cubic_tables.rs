@@ -10,7 +10,7 @@ use ::theory::cubic::{C, average_window, loss_for_window};
 use record::{Event, EventSource, Recorder, SenderState};
 use units::{Instant, maths};
 
-use super::{CaseError, CaseInput, CaseRow, Measured, StopFlag, load, run};
+use super::{CaseError, CaseInput, CaseRow, Measured, Workers, load, run};
 
 /// The scenario of the measured cells.
 const SCENARIO: &str = include_str!("../../data/cubic-tables.toml");
@@ -65,7 +65,7 @@ const RENO_NOTE: &str = "the table takes Reno's window from RFC 3649, 1.2/sqrt(p
 const LEAST_HSTCP: f64 = 38.0;
 
 /// Runs the case.
-pub(super) fn measure(stop: StopFlag<'_>) -> Result<Measured, CaseError> {
+pub(super) fn measure(workers: &Workers<'_>) -> Result<Measured, CaseError> {
     let mut rows = Vec::new();
     for (p, published) in LOSS.into_iter().zip(RENO) {
         let window = Aimd::RENO.window(p);
@@ -90,7 +90,7 @@ pub(super) fn measure(stop: StopFlag<'_>) -> Result<Measured, CaseError> {
         }
     }
     rows.extend(table_3());
-    rows.extend(stack(stop)?);
+    rows.extend(stack(workers)?);
     Ok(Measured { knobs: knobs(), rows, exhibit: String::new() })
 }
 
@@ -162,7 +162,7 @@ const EARLY_LOSSES: &str = "path.0.forward.2.loss.packets=[100, 200, 300, 400, 5
                             2100, 2200, 2300, 2400, 2500, 2600, 2700, 2800, 2900, 3000]";
 
 /// Cells of `C` = 0.4, measured with Linux's CUBIC: the goodput of 150 s as a window.
-fn stack(stop: StopFlag<'_>) -> Result<Vec<CaseRow>, CaseError> {
+fn stack(workers: &Workers<'_>) -> Result<Vec<CaseRow>, CaseError> {
     let cells = [
         (0.1, 1_000, 38.0, false),
         (0.1, 1_000, 38.0, true),
@@ -171,8 +171,7 @@ fn stack(stop: StopFlag<'_>) -> Result<Vec<CaseRow>, CaseError> {
         (0.01, 1_000, 38.0, false),
         (0.01, 10_000, 120.0, false),
     ];
-    let mut rows = Vec::new();
-    for (rtt, one_in, published, from_below) in cells {
+    workers.map(&cells, |&(rtt, one_in, published, from_below)| {
         let delay = if rtt > 0.05 { "50ms" } else { "5ms" };
         let mut set = vec![
             format!("path.0.forward.1.loss.every={one_in}"),
@@ -185,12 +184,12 @@ fn stack(stop: StopFlag<'_>) -> Result<Vec<CaseRow>, CaseError> {
         let set: Vec<&str> = set.iter().map(String::as_str).collect();
         let loaded = load(SCENARIO, "cubic-tables.toml", &set)?;
         let mut read = ReadBytes::default();
-        run(&loaded, &mut read, stop)?;
+        run(&loaded, &mut read, workers)?;
         let window = read.0 as f64 / (200 - WARM_UP_S) as f64 * rtt / MSS;
         let table = if rtt > 0.05 { 1 } else { 2 };
         let below = if from_below { ", from below" } else { "" };
         let name = format!("table {table}, CUBIC, C = 0.4, p = 1/{one_in}, the stack{below}");
-        rows.push(
+        Ok(
             CaseRow::predicted(name, "MSS", Some(published), Some(window)).by("linux-6.18").note(
                 "the mean window of the stack over 150 s. Linux counts the window in whole segments, and \
                  within (1/C)^(1/3) = 1.36 s of K the curve is less than a segment from its plateau: \
@@ -200,9 +199,8 @@ fn stack(stop: StopFlag<'_>) -> Result<Vec<CaseRow>, CaseError> {
                  The formula has its loss at K. Linux 6.12.117 in virtual time has 45.8, from below \
                  37.1 (p = 1/1000), and 214.3, from below 202.2 (p = 1/10000)",
             ),
-        );
-    }
-    Ok(rows)
+        )
+    })
 }
 
 fn knobs() -> Vec<CaseInput> {

@@ -14,7 +14,7 @@ mod sensitivity;
 mod theory;
 mod world;
 
-use super::{CaseError, CaseInput, Measured, StopFlag, by};
+use super::{CaseError, CaseInput, Measured, Workers, by, groups};
 
 /// The scenario of the case.
 pub(crate) const SCENARIO: &str = include_str!("../../data/mathis.toml");
@@ -25,16 +25,15 @@ pub(crate) fn document_path() -> Result<::theory::Path, CaseError> {
 }
 
 /// Runs all groups of rows.
-pub(super) fn measure(stop: StopFlag<'_>) -> Result<Measured, CaseError> {
-    let mut rows = headline::rows(stop)?;
-    rows.extend(cycle::rows(stop)?);
-    rows.extend(scaling::rows(stop)?);
-    rows.extend(delayed::rows(stop)?);
-    rows.extend(sensitivity::rows(stop)?);
+pub(super) fn measure(workers: &Workers<'_>) -> Result<Measured, CaseError> {
+    let rows = groups(
+        &[headline::rows, cycle::rows, scaling::rows, delayed::rows, sensitivity::rows],
+        workers,
+    )?;
     let mut all = theory::rows()?;
     all.extend(by("quic-inet-2025-02", rows));
     let rows = all;
-    let exhibit = format!("{}\n{EXPLANATION}", scaling::grid(stop)?);
+    let exhibit = format!("{}\n{EXPLANATION}", scaling::grid(workers)?);
     Ok(Measured { knobs: knobs(), rows, exhibit })
 }
 

@@ -9,7 +9,7 @@
 use record::{Event, EventSource, Recorder, SenderState, SentKind};
 use units::{Instant, Offset};
 
-use super::{CaseError, CaseInput, CaseRow, Measured, StopFlag, load, run};
+use super::{CaseError, CaseInput, CaseRow, Measured, Workers, load, run};
 
 /// The scenario of the case.
 const SCENARIO: &str = include_str!("../../data/prr.toml");
@@ -123,11 +123,11 @@ impl sim::Observer for ResponseRecorder {}
 fn responses(
     count: usize,
     set: &[&str],
-    stop: StopFlag<'_>,
+    workers: &Workers<'_>,
 ) -> Result<Vec<AckResponse>, CaseError> {
     let loaded = load(SCENARIO, "prr.toml", set)?;
     let mut recorder = ResponseRecorder::default();
-    run(&loaded, &mut recorder, stop)?;
+    run(&loaded, &mut recorder, workers)?;
     recorder.responses.truncate(count);
     Ok(recorder.responses)
 }
@@ -150,11 +150,11 @@ fn numbers(responses: &[AckResponse], of: impl Fn(&AckResponse) -> Option<u64>) 
 }
 
 /// Runs the case.
-pub(super) fn measure(stop: StopFlag<'_>) -> Result<Measured, CaseError> {
-    let one = responses(21, &[], stop)?;
-    let fifteen = responses(5, &[FIFTEEN], stop)?;
+pub(super) fn measure(workers: &Workers<'_>) -> Result<Measured, CaseError> {
+    let one = responses(21, &[], workers)?;
+    let fifteen = responses(5, &[FIFTEEN], workers)?;
     let freebsd_set: Vec<&str> = FREEBSD.into_iter().chain([FIFTEEN]).collect();
-    let freebsd = responses(5, &freebsd_set, stop)?;
+    let freebsd = responses(5, &freebsd_set, workers)?;
     let part = |responses: &[AckResponse], from: usize, until: usize| {
         responses.get(from - 1..until).map(<[AckResponse]>::to_vec)
     };

@@ -14,20 +14,25 @@ mod ramp;
 mod shorts;
 mod world;
 
-use super::{CaseError, CaseInput, Measured, StopFlag, by};
+use super::{CaseError, CaseInput, Measured, Workers, by, groups};
 
 /// The scenario of the case.
 pub(crate) const SCENARIO: &str = include_str!("../../data/reordering.toml");
 
 /// Runs all groups of rows.
-pub(super) fn measure(stop: StopFlag<'_>) -> Result<Measured, CaseError> {
-    let mut rows = cause::rows(stop)?;
-    rows.extend(base::rows(stop)?);
-    rows.extend(ramp::rows(stop)?);
-    let mut rows = by("freebsd-14.3", rows);
-    rows.extend(rack::rows(stop)?);
-    rows.extend(shorts::rows(stop)?);
-    let exhibit = format!("{EXPLANATION}\n{}", map::table(stop)?);
+pub(super) fn measure(workers: &Workers<'_>) -> Result<Measured, CaseError> {
+    const DEFAULT: &str = "freebsd-14.3";
+    let rows = groups(
+        &[
+            |workers| Ok(by(DEFAULT, cause::rows(workers)?)),
+            |workers| Ok(by(DEFAULT, base::rows(workers)?)),
+            |workers| Ok(by(DEFAULT, ramp::rows(workers)?)),
+            rack::rows,
+            shorts::rows,
+        ],
+        workers,
+    )?;
+    let exhibit = format!("{EXPLANATION}\n{}", map::table(workers)?);
     Ok(Measured { knobs: knobs(), rows, exhibit })
 }
 

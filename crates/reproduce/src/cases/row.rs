@@ -49,6 +49,9 @@ pub struct CaseRow {
     pub note: String,
     /// Profile of the sender that gave the measured figure; `None` for formulas and functions alone.
     pub stack: Option<&'static str>,
+    /// True if the published figure is not that of the document but of a kernel's own stack, recorded
+    /// on the path of the case.
+    pub recorded: bool,
 }
 
 impl CaseRow {
@@ -64,6 +67,7 @@ impl CaseRow {
             holds: None,
             note: String::new(),
             stack: None,
+            recorded: false,
         }
     }
 
@@ -189,6 +193,12 @@ impl CaseRow {
         Self { note: note.into(), ..self }
     }
 
+    /// The row with a figure that a kernel's own stack gave.
+    #[must_use]
+    pub fn recorded(self) -> Self {
+        Self { recorded: true, ..self }
+    }
+
     /// Deviation of the measured from the published number, in percent of the published number.
     pub fn deviation_percent(&self) -> Option<f64> {
         match (&self.published, &self.measured) {
@@ -234,7 +244,8 @@ mod tests {
         let json = serde_json::to_value(&row).unwrap();
         let expected = serde_json::json!({
             "name": "x", "unit": "s", "kind": "assert", "published": 2.0, "measured": 2.5,
-            "low": 1.0, "high": 3.0, "holds": true, "note": "n", "stack": null
+            "low": 1.0, "high": 3.0, "holds": true, "note": "n", "stack": null,
+            "recorded": false
         });
         assert_eq!(json, expected);
     }

@@ -10,7 +10,7 @@ mod linux;
 mod ramp;
 mod trace;
 
-use super::{CaseError, CaseInput, Measured, StopFlag, by};
+use super::{CaseError, CaseInput, Measured, Workers, by, groups};
 
 /// The transfer of the freebsd-net post.
 pub(crate) const TRACE: &str = include_str!("../../data/slow-start-lro.toml");
@@ -21,11 +21,13 @@ pub(crate) const RAMP: &str = include_str!("../../data/slow-start-ramp.toml");
 pub(crate) const FREEBSD: &str = include_str!("../../data/slow-start-freebsd.toml");
 
 /// Runs the trace, all ramps, and FreeBSD at both ends.
-pub(super) fn measure(stop: StopFlag<'_>) -> Result<Measured, CaseError> {
-    let (mut rows, side_by_side) = trace::rows(stop)?;
-    rows.extend(ramp::rows(stop)?);
-    let mut rows = by("freebsd-13.2", rows);
-    rows.extend(by("freebsd-main", both_freebsd::rows(stop)?));
+pub(super) fn measure(workers: &Workers<'_>) -> Result<Measured, CaseError> {
+    let (mut rows, side_by_side) = trace::rows(workers)?;
+    rows.extend(groups(
+        &[ramp::rows, |workers| Ok(by("freebsd-main", both_freebsd::rows(workers)?))],
+        workers,
+    )?);
+    let rows = by("freebsd-13.2", rows);
     let exhibit = format!("{side_by_side}\n{EXPLANATION}");
     Ok(Measured { knobs: knobs(), rows, exhibit })
 }

@@ -76,7 +76,7 @@ fn table(out: &mut String, rows: &[CaseRow]) {
 
 /// Writes rows in columns; cells that are wider than their column's `widest` are wrapped. Columns
 /// in `right` are aligned right.
-fn columns<const N: usize>(
+pub(super) fn columns<const N: usize>(
     out: &mut String,
     rows: &[[String; N]],
     right: &[usize],
@@ -107,34 +107,6 @@ fn columns<const N: usize>(
             let _ = writeln!(out, "{}", text.trim_end());
         }
     }
-}
-
-/// Misses that a summary names of each case.
-const MISSES_SHOWN: usize = 2;
-
-/// The case in a few lines: how many figures hold, and which do not.
-pub fn summary(case: &CaseResult) -> String {
-    let asserted = case.rows.iter().filter(|row| row.holds.is_some()).count();
-    let missed: Vec<_> = case.rows.iter().filter(|row| row.holds == Some(false)).collect();
-    let mut out = format!("{}: {}\n", case.id, case.title);
-    let others = match case.rows.len() - asserted {
-        0 => String::new(),
-        others => format!("; {others} more without a bound"),
-    };
-    let held = asserted - missed.len();
-    let _ = writeln!(out, "  {held} of {asserted} asserted figures hold{others}");
-    for row in missed.iter().take(MISSES_SHOWN) {
-        let measured = figure(row.measured.as_ref());
-        let unit = if row.unit.is_empty() { String::new() } else { format!(" {}", row.unit) };
-        let line = format!("MISS {}: {measured}{unit}, asserted {}", row.name, band(row));
-        for (number, line) in wrapped(&line, WIDTH - 9).iter().enumerate() {
-            let _ = writeln!(out, "{}{line}", if number == 0 { "  " } else { "       " });
-        }
-    }
-    if missed.len() > MISSES_SHOWN {
-        let _ = writeln!(out, "  and {} more that do not hold", missed.len() - MISSES_SHOWN);
-    }
-    out
 }
 
 /// The notes below the table, each once.
@@ -200,8 +172,11 @@ pub(super) fn figure(figure: Option<&CaseFigure>) -> String {
     }
 }
 
-/// Up to three decimals, none for whole numbers.
+/// Up to three decimals, none for whole numbers; three digits of what would be 0.
 fn number(value: f64) -> String {
+    if value != 0.0 && value.abs() < 0.001 {
+        return format!("{value:.2e}").replace(".00e", "e").replace("0e", "e");
+    }
     let text = format!("{value:.3}");
     text.trim_end_matches('0').trim_end_matches('.').into()
 }
@@ -242,30 +217,16 @@ mod tests {
     }
 
     #[test]
-    fn a_summary_names_what_does_not_hold() {
-        let row = |name: &str, value| CaseRow::exact(name, "B", 1.0, Some(value));
-        let predicted = CaseRow::predicted("guess", "B", None, Some(1.0));
-        let rows = vec![row("good", 1.0), row("bad", 2.0), row("b", 3.0), row("c", 4.0), predicted];
-        let case = CaseResult {
-            id: "x",
-            title: "t",
-            source: "s",
-            knobs: vec![],
-            rows,
-            exhibit: String::new(),
-        };
-        assert_eq!(
-            summary(&case),
-            "x: t\n  1 of 4 asserted figures hold; 1 more without a bound\n  MISS bad: 2 B, asserted exact\n  MISS b: 3 B, asserted exact\n  and 1 more that do not hold\n"
-        );
-    }
-
-    #[test]
     fn numbers_are_short() {
         assert_eq!(number(14_480.0), "14480");
         assert_eq!(number(0.1), "0.1");
         assert_eq!(number(42.469), "42.469");
         assert_eq!(number(7.700_000_000_1), "7.7");
+        assert_eq!(number(0.0), "0");
+        assert_eq!(number(0.001), "0.001");
+        assert_eq!(number(2.9e-8), "2.9e-8");
+        assert_eq!(number(-2e-4), "-2e-4");
+        assert_eq!(number(1.367_6e-5), "1.37e-5");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use units::Instant;
 
 use super::SCENARIO;
 use super::world::NEWRENO;
-use crate::cases::{CaseError, CaseRow, StopFlag, load, run};
+use crate::cases::{CaseError, CaseRow, Workers, load, run};
 
 /// Observes the window from the first recovery on.
 #[derive(Default)]
@@ -41,13 +41,13 @@ impl Recorder for WindowWatcher {
 impl sim::Observer for WindowWatcher {}
 
 /// Seconds to 95 % of the window before the loss, for each variant.
-pub(super) fn rows(stop: StopFlag<'_>) -> Result<Vec<CaseRow>, CaseError> {
+pub(super) fn rows(workers: &Workers<'_>) -> Result<Vec<CaseRow>, CaseError> {
     // Linux's own CUBIC requires its stack.
     let variants =
         cc::cubic::VARIANTS.iter().filter(|(_, variant)| *variant != CubicVariant::Linux);
     let variants = variants.map(|&(name, _)| name);
-    let mut rows = Vec::new();
-    for name in [NEWRENO].into_iter().chain(variants) {
+    let names: Vec<&str> = [NEWRENO].into_iter().chain(variants).collect();
+    workers.map(&names, |name| {
         let set = [
             format!("host.sender.cc={name}"),
             "host.sender.knobs.\"kern.hz\"=1000".to_owned(),
@@ -64,17 +64,15 @@ pub(super) fn rows(stop: StopFlag<'_>) -> Result<Vec<CaseRow>, CaseError> {
         let set: Vec<&str> = set.iter().map(String::as_str).collect();
         let loaded = load(SCENARIO, "cubic-hz.toml", &set)?;
         let mut watcher = WindowWatcher::default();
-        run(&loaded, &mut watcher, stop)?;
+        run(&loaded, &mut watcher, workers)?;
         let span = watcher.began.zip(watcher.back).map(|(from, to)| to.since(from).as_secs_f64());
         let segments = |bytes: u64| bytes as f64 / 1_448.0;
-        rows.push(
-            CaseRow::predicted(format!("{name}: back after one loss, 50 ms"), "s", None, span)
-                .note(format!(
-                    "from {:.0} to 95 % of {:.0} segments; hz 1000",
-                    segments(watcher.low.unwrap_or(0)),
-                    segments(watcher.before)
-                )),
-        );
-    }
-    Ok(rows)
+        Ok(CaseRow::predicted(format!("{name}: back after one loss, 50 ms"), "s", None, span).note(
+            format!(
+                "from {:.0} to 95 % of {:.0} segments; hz 1000",
+                segments(watcher.low.unwrap_or(0)),
+                segments(watcher.before)
+            ),
+        ))
+    })
 }

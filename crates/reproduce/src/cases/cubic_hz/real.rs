@@ -2,7 +2,7 @@
 //! D46546, compiled into a program and run in virtual time (golden/freebsd-closed/long-runs.csv).
 
 use super::world::{LanSender, Loss, NEWRENO, PATCHED, STOCK, Transfer, sender, transfer};
-use crate::cases::{CaseError, CaseRow, StopFlag};
+use crate::cases::{CaseError, CaseRow, Workers};
 
 /// `version,cc,hz,loss,seed,seconds,mbit_per_s,rtos,fast_recoveries,…`
 const RUNS: &str = include_str!("../../../data/long-runs.csv");
@@ -69,18 +69,19 @@ fn name_of(cc: &str) -> &'static str {
     }
 }
 
-fn model(run: &RealRun, stop: StopFlag<'_>) -> Result<Transfer, CaseError> {
+fn model(run: &RealRun, workers: &Workers<'_>) -> Result<Transfer, CaseError> {
     let mut set = sender(LanSender { hz: run.hz, cc: run.cc }, run.loss);
     set.push(format!("duration={}s", run.seconds));
-    transfer(1, &set, stop)
+    transfer(1, &set, workers)
 }
 
 /// The model's result for every transfer of the complete stack, and the claims of the review that
 /// hold there.
-pub(super) fn rows(stop: StopFlag<'_>) -> Result<Vec<CaseRow>, CaseError> {
+pub(super) fn rows(workers: &Workers<'_>) -> Result<Vec<CaseRow>, CaseError> {
     let (mut rows, mut measured) = (Vec::new(), Vec::new());
-    for run in runs()? {
-        let came = model(&run, stop)?;
+    let runs = runs()?;
+    let transfers = workers.map(&runs, |run| model(run, workers))?;
+    for (run, came) in runs.into_iter().zip(transfers) {
         let band = if run.is_periodic() { 0.01 } else { 0.05 };
         let name = format!("real stack: {}, hz {}, {}", run.title, run.hz, name_of(run.cc));
         rows.push(
@@ -92,7 +93,8 @@ pub(super) fn rows(stop: StopFlag<'_>) -> Result<Vec<CaseRow>, CaseError> {
                 run.mbits * (1.0 - band),
                 run.mbits * (1.0 + band),
             )
-            .note(if run.is_periodic() { PERIODIC } else { LISTED }),
+            .note(if run.is_periodic() { PERIODIC } else { LISTED })
+            .recorded(),
         );
         let rtos = run.rtos as f64;
         let off = if run.is_periodic() { 0.0 } else { 1.0 };
@@ -105,7 +107,8 @@ pub(super) fn rows(stop: StopFlag<'_>) -> Result<Vec<CaseRow>, CaseError> {
                 (rtos - off).max(0.0),
                 rtos + off,
             )
-            .note(if run.is_periodic() { PERIODIC } else { LISTED }),
+            .note(if run.is_periodic() { PERIODIC } else { LISTED })
+            .recorded(),
         );
         measured.push((run, came.mbits));
     }

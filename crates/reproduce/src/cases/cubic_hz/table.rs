@@ -1,7 +1,7 @@
 //! The review's own figures, on a declared path: the review does not describe its own.
 
 use super::world::{LanSender, Loss, NEWRENO, PATCHED, STOCK, sender, transfer};
-use crate::cases::{CaseError, CaseRow, StopFlag};
+use crate::cases::{CaseError, CaseRow, Workers, groups};
 
 /// `kern.hz`, controller, Mbit/s at 1 % and at 2 %, in the order of the review.
 const PUBLISHED: [(u32, &str, [f64; 2]); 6] = [
@@ -28,34 +28,38 @@ fn name_of(cc: &str) -> &'static str {
 }
 
 /// The published and the measured figures for each loss process; none is derivable.
-pub(super) fn rows(stop: StopFlag<'_>) -> Result<Vec<CaseRow>, CaseError> {
-    let mut rows = beside("", BASE, LOSS, stop)?;
-    rows.extend(beside(" at random, default stack", BASE, AT_RANDOM, stop)?);
-    rows.extend(beside(" at random, RACK stack", RACK, AT_RANDOM, stop)?);
-    Ok(rows)
+pub(super) fn rows(workers: &Workers<'_>) -> Result<Vec<CaseRow>, CaseError> {
+    groups(
+        &[
+            |workers| beside("", BASE, LOSS, workers),
+            |workers| beside(" at random, default stack", BASE, AT_RANDOM, workers),
+            |workers| beside(" at random, RACK stack", RACK, AT_RANDOM, workers),
+        ],
+        workers,
+    )
 }
 
 fn beside(
     process: &str,
     profile: &'static str,
     losses: [(&str, Loss); 2],
-    stop: StopFlag<'_>,
+    workers: &Workers<'_>,
 ) -> Result<Vec<CaseRow>, CaseError> {
     let mut rows = Vec::new();
     for (at, (percent, loss)) in losses.into_iter().enumerate() {
-        for (hz, cc, published) in PUBLISHED {
+        rows.extend(workers.map(&PUBLISHED, |&(hz, cc, published)| {
             let mut set = sender(LanSender { hz, cc }, loss);
             set.push(format!("host.sender.profile={profile}"));
             set.push("duration=5s".into());
-            let came = transfer(1, &set, stop)?;
+            let came = transfer(1, &set, workers)?;
             let why = if hz == 100_000 { "; what ticks cost the CPU is not modelled" } else { "" };
             let name = format!("{percent} % loss{process}, hz {hz}, {}", name_of(cc));
-            rows.push(
+            Ok::<_, CaseError>(
                 CaseRow::info(name, "Mbit/s", published[at], Some(came.mbits))
                     .note(format!("{} RTOs in 5 s{why}", came.rtos))
                     .by(profile),
-            );
-        }
+            )
+        })?);
     }
     Ok(rows)
 }

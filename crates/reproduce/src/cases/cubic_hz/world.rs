@@ -1,7 +1,7 @@
 //! The scenario of the case in all its variants.
 
 use super::SCENARIO;
-use crate::cases::{CaseError, StopFlag, load, run};
+use crate::cases::{CaseError, Workers, load, run};
 
 /// The result of a transfer.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -28,7 +28,7 @@ pub(super) const NEWRENO: &str = "newreno";
 pub(super) fn transfer(
     seeds: u64,
     set: &[String],
-    stop: StopFlag<'_>,
+    workers: &Workers<'_>,
 ) -> Result<Transfer, CaseError> {
     let (mut bits, mut seconds, mut rtos) = (0, 0.0, 0);
     for seed in 1..=seeds {
@@ -36,7 +36,7 @@ pub(super) fn transfer(
         all.push(format!("seed={seed}"));
         let all: Vec<&str> = all.iter().map(String::as_str).collect();
         let loaded = load(SCENARIO, "cubic-hz.toml", &all)?;
-        let outcome = run(&loaded, &mut record::NullRecorder, stop)?;
+        let outcome = run(&loaded, &mut record::NullRecorder, workers)?;
         let Some(flow) = outcome.flows.first() else {
             return Err(CaseError("the scenario has no flow".into()));
         };

@@ -5,7 +5,7 @@ use units::{Duration, Instant};
 
 use super::headline::acks;
 use super::world::{Loss, MathisVariant, PACKET};
-use crate::cases::{CaseError, CaseRow, StopFlag};
+use crate::cases::{CaseError, CaseRow, Workers};
 
 /// The sender's events, from one second after its start.
 #[derive(Debug, Default)]
@@ -112,11 +112,11 @@ const PUBLISHED: [Published; 2] = [
     },
 ];
 
-pub(super) fn rows(stop: StopFlag<'_>) -> Result<Vec<CaseRow>, CaseError> {
+pub(super) fn rows(workers: &Workers<'_>) -> Result<Vec<CaseRow>, CaseError> {
     let mut rows = Vec::new();
     for published in PUBLISHED {
         let variant = MathisVariant::new(published.every, Loss::Periodic(50)).round_trips(50);
-        let (_, tape) = variant.run_with::<SenderLog>(stop)?;
+        let (_, tape) = variant.run_with::<SenderLog>(workers)?;
         let cycle = first(&tape, variant.rtt);
         let words = acks(published.every);
         let of = |pick: fn(&Cycle) -> &Vec<u64>| {

@@ -7,7 +7,7 @@ use record::{Cause, Event, EventSource, Recorder, SenderState};
 use units::{Duration, Instant};
 
 use super::world::{Loss, MathisVariant};
-use crate::cases::{CaseError, CaseRow, StopFlag};
+use crate::cases::{CaseError, CaseRow, Workers};
 
 /// Cycles, and those with a delayed increase.
 #[derive(Debug, Default)]
@@ -53,11 +53,11 @@ impl Recorder for Cycles {
     }
 }
 
-pub(super) fn rows(stop: StopFlag<'_>) -> Result<Vec<CaseRow>, CaseError> {
+pub(super) fn rows(workers: &Workers<'_>) -> Result<Vec<CaseRow>, CaseError> {
     let mut sum = CycleCounts::default();
     for seed in 1..=4 {
         let (_, cycles) =
-            MathisVariant::new(2, Loss::Random(50)).seed(seed).run_with::<Cycles>(stop)?;
+            MathisVariant::new(2, Loss::Random(50)).seed(seed).run_with::<Cycles>(workers)?;
         sum.all += cycles.counts.all;
         sum.grown += cycles.counts.grown;
         sum.delayed += cycles.counts.delayed;

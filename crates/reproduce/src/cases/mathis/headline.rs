@@ -1,7 +1,7 @@
 //! The table of the document.
 
 use super::world::{Loss, MathisVariant, spread};
-use crate::cases::{CaseError, CaseRow, StopFlag};
+use crate::cases::{CaseError, CaseRow, Workers};
 
 /// Seeds of the runs with random loss.
 const SEEDS: u64 = 20;
@@ -14,10 +14,10 @@ pub(super) const fn acks(every: u32) -> &'static str {
     }
 }
 
-pub(super) fn rows(stop: StopFlag<'_>) -> Result<Vec<CaseRow>, CaseError> {
+pub(super) fn rows(workers: &Workers<'_>) -> Result<Vec<CaseRow>, CaseError> {
     let mut rows = Vec::new();
     for (every, published) in [(1, 35.77), (2, 31.30)] {
-        let mbps = MathisVariant::new(every, Loss::Periodic(50)).mbps(stop)?;
+        let mbps = MathisVariant::new(every, Loss::Periodic(50)).mbps(workers)?;
         let name = format!("periodic loss, {}", acks(every));
         let row = CaseRow::band(
             name,
@@ -30,10 +30,8 @@ pub(super) fn rows(stop: StopFlag<'_>) -> Result<Vec<CaseRow>, CaseError> {
         rows.push(row.note("50 packets delivered in 7 or 8 round trips"));
     }
     for (every, single, model, theory) in [(1, 41.13, 41.0, 36.5), (2, 36.40, 36.0, 34.25)] {
-        let runs: Result<Vec<f64>, CaseError> = (1..=SEEDS)
-            .map(|seed| MathisVariant::new(every, Loss::Random(50)).seed(seed).mbps(stop))
-            .collect();
-        let (mean, deviation) = spread(&runs?);
+        let variant = MathisVariant::new(every, Loss::Random(50));
+        let (mean, deviation) = spread(&variant.mbps_of_seeds(SEEDS, workers)?);
         let name = format!("random loss, {}: mean of {SEEDS} runs", acks(every));
         let row = CaseRow::band(name, "Mbit/s", model, Some(mean), model - 0.7, model + 0.7);
         rows.push(row.note(format!(

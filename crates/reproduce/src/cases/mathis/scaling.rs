@@ -7,20 +7,20 @@ use units::Duration;
 use super::headline::acks;
 use super::theory::{expected, path};
 use super::world::{Loss, MathisVariant, spread};
-use crate::cases::{CaseError, CaseRow, StopFlag};
+use crate::cases::{CaseError, CaseRow, Workers};
 
 const fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
 }
 
-pub(super) fn rows(stop: StopFlag<'_>) -> Result<Vec<CaseRow>, CaseError> {
+pub(super) fn rows(workers: &Workers<'_>) -> Result<Vec<CaseRow>, CaseError> {
     let mut rows = Vec::new();
     let thin = [(2, 185.484), (4, 92.746), (8, 46.3746), (20, 18.550), (100, 3.710)];
     for (rtt, published) in thin {
         // Eighty cycles of 27 round trips.
         let variant = MathisVariant::new(1, Loss::Periodic(1_000)).rtt(ms(rtt)).settled(2_160);
         let name = format!("periodic loss of 0.1 %, ACK every packet, RTT {rtt} ms");
-        let mbps = variant.mbps(stop)?;
+        let mbps = variant.mbps(workers)?;
         let (low, high) = (published * 0.999, published * 1.001);
         let row = CaseRow::band(name, "Mbit/s", published, Some(mbps), low, high);
         rows.push(row.note("INET's data file mathis_validation.npy"));
@@ -33,15 +33,13 @@ pub(super) fn rows(stop: StopFlag<'_>) -> Result<Vec<CaseRow>, CaseError> {
             format!("{loss} loss, ACK every other packet, RTT {rtt} ms, times RTT / 2 ms")
         };
         let variant = |loss| MathisVariant::new(2, loss).rtt(ms(rtt));
-        let mbps = variant(Loss::Periodic(50)).settled(2_240).mbps(stop)? * scale;
+        let mbps = variant(Loss::Periodic(50)).settled(2_240).mbps(workers)? * scale;
         rows.push(
             CaseRow::predicted(name("periodic"), "Mbit/s", Some(periodic), Some(mbps))
                 .note("independent model; the delay of ACKs is 25 ms"),
         );
-        let runs: Result<Vec<f64>, CaseError> = (1..=8)
-            .map(|seed| variant(Loss::Random(50)).seed(seed).settled(2_250).mbps(stop))
-            .collect();
-        let (mean, deviation) = spread(&runs?);
+        let runs = variant(Loss::Random(50)).settled(2_250).mbps_of_seeds(8, workers)?;
+        let (mean, deviation) = spread(&runs);
         let theory = expected(2, &path(ms(rtt), 50)?) * scale;
         rows.push(
             CaseRow::predicted(name("random"), "Mbit/s", Some(random), Some(mean * scale)).note(
@@ -56,7 +54,7 @@ pub(super) fn rows(stop: StopFlag<'_>) -> Result<Vec<CaseRow>, CaseError> {
 }
 
 /// Theory, simulation and ratio by loss rate and RTT: random loss, 2 runs of 2,000 RTTs.
-pub(super) fn grid(stop: StopFlag<'_>) -> Result<String, CaseError> {
+pub(super) fn grid(workers: &Workers<'_>) -> Result<String, CaseError> {
     let mut text = String::from(
         "Random loss, Mbit/s: theory, simulation (mean of 2 runs of 2000 RTT), simulation / theory\n",
     );
@@ -70,17 +68,9 @@ pub(super) fn grid(stop: StopFlag<'_>) -> Result<String, CaseError> {
             let _ = write!(text, "    p = {share:<18}");
             for rtt in [2, 20, 100] {
                 let theory = expected(every, &path(ms(rtt), per_loss)?);
-                let runs: Result<Vec<f64>, CaseError> = (1..=2)
-                    .map(|seed| {
-                        let loss = Loss::Random(per_loss);
-                        MathisVariant::new(every, loss)
-                            .rtt(ms(rtt))
-                            .seed(seed)
-                            .settled(2_000)
-                            .mbps(stop)
-                    })
-                    .collect();
-                let (mean, _) = spread(&runs?);
+                let variant = MathisVariant::new(every, Loss::Random(per_loss));
+                let variant = variant.rtt(ms(rtt)).settled(2_000);
+                let (mean, _) = spread(&variant.mbps_of_seeds(2, workers)?);
                 let cell = format!("{theory:.2} {mean:.2} {:.2}", mean / theory);
                 let _ = write!(text, "{cell:>26}");
             }

@@ -3,7 +3,7 @@
 
 use super::headline::acks;
 use super::world::{Loss, MathisVariant, spread};
-use crate::cases::{CaseError, CaseRow, StopFlag};
+use crate::cases::{CaseError, CaseRow, Workers};
 
 /// A change, and the model's values for periodic and random loss, with ACKs of every and every
 /// other packet.
@@ -135,22 +135,26 @@ const RUNS: u64 = 2;
 
 /// Periodic loss is shown as measured. For random loss the change from the baseline is shown, with
 /// the same seeds, since a few runs scatter more than most changes.
-pub(super) fn rows(stop: StopFlag<'_>) -> Result<Vec<CaseRow>, CaseError> {
-    let mut rows = Vec::new();
-    let mut baseline: Option<[f64; 2]> = None;
-    for change in CHANGES {
-        for (place, every) in [1, 2].into_iter().enumerate() {
-            let mbps = change.variant(every, false).round_trips(2_240).mbps(stop)?;
-            let name = format!("{}: periodic loss, {}", change.name, acks(every));
-            let expected = Some(change.expected[place]);
-            rows.push(CaseRow::predicted(name, "Mbit/s", expected, Some(mbps)).note("model"));
-        }
+pub(super) fn rows(workers: &Workers<'_>) -> Result<Vec<CaseRow>, CaseError> {
+    let figures = workers.map(CHANGES, |change| {
+        let periodic = workers
+            .map(&[1, 2], |&every| change.variant(every, false).round_trips(2_240).mbps(workers))?;
         // It differs in the periodic loss only.
         if change.other == OtherChange::EveryFiftieth {
-            continue;
+            return Ok::<_, CaseError>((periodic, None));
         }
-        let means = [random_mean(change, 1, stop)?, random_mean(change, 2, stop)?];
-        let Some(base) = baseline else {
+        Ok((periodic, Some(workers.map(&[1, 2], |&every| random_mean(change, every, workers))?)))
+    })?;
+    let mut rows = Vec::new();
+    let mut baseline: Option<Vec<f64>> = None;
+    for (change, (periodic, means)) in CHANGES.iter().zip(figures) {
+        for ((every, mbps), expected) in [1, 2].into_iter().zip(periodic).zip(change.expected) {
+            let name = format!("{}: periodic loss, {}", change.name, acks(every));
+            let row = CaseRow::predicted(name, "Mbit/s", Some(expected), Some(mbps));
+            rows.push(row.note("model"));
+        }
+        let Some(means) = means else { continue };
+        let Some(base) = &baseline else {
             baseline = Some(means);
             continue;
         };
@@ -167,9 +171,6 @@ pub(super) fn rows(stop: StopFlag<'_>) -> Result<Vec<CaseRow>, CaseError> {
     Ok(rows)
 }
 
-fn random_mean(change: &RuleChange, every: u32, stop: StopFlag<'_>) -> Result<f64, CaseError> {
-    let variant = change.variant(every, true);
-    let runs: Result<Vec<f64>, CaseError> =
-        (1..=RUNS).map(|seed| variant.clone().seed(seed).mbps(stop)).collect();
-    Ok(spread(&runs?).0)
+fn random_mean(change: &RuleChange, every: u32, workers: &Workers<'_>) -> Result<f64, CaseError> {
+    Ok(spread(&change.variant(every, true).mbps_of_seeds(RUNS, workers)?).0)
 }

@@ -6,7 +6,7 @@ use record::{Event, EventSource, PacketEvent, PacketNumber, Recorder, SenderStat
 use units::{Duration, HostId, Instant};
 
 use super::SCENARIO;
-use crate::cases::{CaseError, StopFlag, load, run};
+use crate::cases::{CaseError, Workers, load, run};
 
 /// QUIC bytes of a packet.
 pub(super) const PACKET: u64 = 1_252;
@@ -108,20 +108,30 @@ impl MathisVariant {
     /// Runs the variant, with another observer `W`.
     pub(super) fn run_with<W: Recorder + Default>(
         &self,
-        stop: StopFlag<'_>,
+        workers: &Workers<'_>,
     ) -> Result<(Meter, W), CaseError> {
         let set = self.overrides();
         let set: Vec<&str> = set.iter().map(String::as_str).collect();
         let loaded = load(SCENARIO, "mathis.toml", &set)?;
         let since = Instant::ZERO + START + self.warm_up;
         let mut both = MeteredRecorder { meter: Meter::new(since), watch: W::default() };
-        run(&loaded, &mut both, stop)?;
+        run(&loaded, &mut both, workers)?;
         Ok((both.meter, both.watch))
     }
 
+    /// Mbit/s of each run with the seeds 1 to `count`.
+    pub(super) fn mbps_of_seeds(
+        &self,
+        count: u64,
+        workers: &Workers<'_>,
+    ) -> Result<Vec<f64>, CaseError> {
+        let seeds: Vec<u64> = (1..=count).collect();
+        workers.map(&seeds, |seed| self.clone().seed(*seed).mbps(workers))
+    }
+
     /// Mbit/s of QUIC packets at the server.
-    pub(super) fn mbps(&self, stop: StopFlag<'_>) -> Result<f64, CaseError> {
-        Ok(self.run_with::<record::NullRecorder>(stop)?.0.mbps())
+    pub(super) fn mbps(&self, workers: &Workers<'_>) -> Result<f64, CaseError> {
+        Ok(self.run_with::<record::NullRecorder>(workers)?.0.mbps())
     }
 }
 

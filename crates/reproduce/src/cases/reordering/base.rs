@@ -3,7 +3,7 @@
 use units::Duration;
 
 use super::world::{Order, RTT, run_order, run_text};
-use crate::cases::{CaseError, CaseRow, StopFlag, by};
+use crate::cases::{CaseError, CaseRow, Workers, by, groups};
 
 /// Times from the first packet of a group to its last, in microseconds.
 const GAPS_US: [u64; 7] = [0, 1_000, 3_000, 6_000, 11_250, 15_000, 22_500];
@@ -11,8 +11,8 @@ const GAPS_US: [u64; 7] = [0, 1_000, 3_000, 6_000, 11_250, 15_000, 22_500];
 /// Maximum average number of round trips per spurious recovery where the gap is short.
 const ROUND_TRIPS: f64 = 4.0;
 
-pub(super) fn rows(stop: StopFlag<'_>) -> Result<Vec<CaseRow>, CaseError> {
-    let sorted = run_order(Order::LRO, &[], stop)?;
+pub(super) fn rows(workers: &Workers<'_>) -> Result<Vec<CaseRow>, CaseError> {
+    let sorted = run_order(Order::LRO, &[], workers)?;
     let mut rows = vec![
         CaseRow::exact(
             "base stack: ssthresh after the first burst",
@@ -29,13 +29,14 @@ pub(super) fn rows(stop: StopFlag<'_>) -> Result<Vec<CaseRow>, CaseError> {
         (format!("gap {} ms", us as f64 / 1_000.0), Order::reversed(gap))
     });
     let orders = core::iter::once(("LRO's sort".to_owned(), Order::LRO)).chain(reversed);
-    let kept = run_order(Order::Kept, &["duration=10s"], stop)?.goodput();
+    let kept = run_order(Order::Kept, &["duration=10s"], workers)?.goodput();
     let mut shares = vec![
         CaseRow::predicted("base stack, order kept: goodput of 10 s", "Mbit/s", None, Some(kept))
             .note("no figure"),
     ];
-    for (name, order) in orders {
-        let seen = run_order(order, &[], stop)?;
+    let orders: Vec<(String, Order)> = orders.collect();
+    let runs = workers.map(&orders, |(_, order)| run_order(*order, &[], workers))?;
+    for ((name, order), seen) in orders.into_iter().zip(runs) {
         let each = seen.round_trips_each(seen.duration, RTT);
         let row = format!("base stack, {name}: round trips per false recovery");
         rows.push(match order {
@@ -53,8 +54,10 @@ pub(super) fn rows(stop: StopFlag<'_>) -> Result<Vec<CaseRow>, CaseError> {
         shares.push(CaseRow::predicted(name("goodput"), "Mbit/s", None, goodput).note("no figure"));
     }
     rows.extend(shares);
-    rows.extend(by("freebsd-main", recorded(stop)?));
-    rows.extend(real_stack(stop)?);
+    rows.extend(groups(
+        &[|workers| Ok(by("freebsd-main", recorded(workers)?)), real_stack],
+        workers,
+    )?);
     Ok(rows)
 }
 
@@ -65,9 +68,8 @@ const REAL: [(u64, f64); 5] =
 
 /// The base stack compared with the real one. Here the gap is that between two packets of a group,
 /// and a group ends after 500 us without a packet, as on the path of the real stack.
-fn real_stack(stop: StopFlag<'_>) -> Result<Vec<CaseRow>, CaseError> {
-    let mut rows = Vec::new();
-    for (us, mbits) in REAL {
+fn real_stack(workers: &Workers<'_>) -> Result<Vec<CaseRow>, CaseError> {
+    workers.map(&REAL, |&(us, mbits)| {
         let path = format!(
             "path.0.forward=[{{ link = {{ rate = \"100Mbit/s\", buffer = \"8MB\" }} }}, \
              {{ delay = \"20ms\" }}, {{ reorder = {{ reverse = 4, gap = \"{us}us\", \
@@ -80,15 +82,14 @@ fn real_stack(stop: StopFlag<'_>) -> Result<Vec<CaseRow>, CaseError> {
             "path.0.return.1.delay=20ms",
             "flow=[{ name = \"upload\", from = \"sender\", to = \"sink\", bulk = \"2MB\" }]",
         ];
-        let seen = run_order(Order::Kept, &set, stop)?;
+        let seen = run_order(Order::Kept, &set, workers)?;
         let ms = us as f64 / 1_000.0;
         let name = format!("real base stack, {ms} ms between packets, 2 MB: goodput");
         let row =
             CaseRow::band(name, "Mbit/s", mbits, Some(seen.goodput()), mbits * 0.95, mbits * 1.05);
         let note = "FreeBSD's complete TCP, main of October 2024; 100 Mbit/s, 40 ms";
-        rows.push(row.note(note).by("freebsd-main"));
-    }
-    Ok(rows)
+        Ok(row.note(note).by("freebsd-main").recorded())
+    })
 }
 
 /// The scenario of a recorded transfer of the complete stack in which the gap of a group, 6 ms, is long
@@ -128,8 +129,8 @@ const RECORDED_RECOVERIES: f64 = 20.0;
 const RECORDED_ROUND_TRIPS: f64 = 8.086;
 
 /// The transfer that shows that a long gap makes spurious recoveries rarer in the real stack too.
-fn recorded(stop: StopFlag<'_>) -> Result<Vec<CaseRow>, CaseError> {
-    let seen = run_text(RECORDED, "recorded.toml", &[], stop)?;
+fn recorded(workers: &Workers<'_>) -> Result<Vec<CaseRow>, CaseError> {
+    let seen = run_text(RECORDED, "recorded.toml", &[], workers)?;
     let name = |what: &str| format!("real base stack, gap 6 ms, path of 8.8 ms: {what}");
     let each = seen.round_trips_each(seen.duration_of_data(), RECORDED_RTT);
     let [low, high] = [0.99, 1.01].map(|factor| factor * RECORDED_ROUND_TRIPS);
@@ -155,6 +156,7 @@ fn recorded(stop: StopFlag<'_>) -> Result<Vec<CaseRow>, CaseError> {
             row.note(
                 "FreeBSD's complete TCP, main of October 2024 (golden/freebsd-closed, random-55)",
             )
+            .recorded()
         })
         .into())
 }

@@ -1,7 +1,7 @@
 //! The cause: LRO sorts by a hash that the driver wrongly marks as valid.
 
 use super::world::{Order, ReorderingRun, run_order};
-use crate::cases::{CaseError, CaseRow, StopFlag};
+use crate::cases::{CaseError, CaseRow, Workers};
 
 /// The first burst as passed to the sink's stack: `P4 P3 P2 P1`; `P1-P10` is one aggregate.
 fn order(seen: &ReorderingRun) -> Option<String> {
@@ -26,9 +26,9 @@ const BURST: [&str; 3] = [
     "tap=[{ host = \"sink\", at = \"stack\" }]",
 ];
 
-pub(super) fn rows(stop: StopFlag<'_>) -> Result<Vec<CaseRow>, CaseError> {
+pub(super) fn rows(workers: &Workers<'_>) -> Result<Vec<CaseRow>, CaseError> {
     let burst = |set: &[&str]| {
-        let seen = run_order(Order::LRO, &[&BURST, set].concat(), stop)?;
+        let seen = run_order(Order::LRO, &[&BURST, set].concat(), workers)?;
         Ok::<_, CaseError>(order(&seen))
     };
     let hash = |hash: &str| format!("host.sink.lro.rss_hash={hash}");

@@ -6,7 +6,7 @@ use units::Duration;
 
 use super::rack::{BASE, MAIN, StackVariant, transfer};
 use super::world::{Order, ReorderingRun};
-use crate::cases::{CaseError, StopFlag};
+use crate::cases::{CaseError, Workers};
 
 /// Times from the first packet of a group to its last, in microseconds.
 pub(crate) const GAPS_US: [u64; 14] = [
@@ -63,28 +63,29 @@ pub(crate) fn outcome(
     stack: StackVariant,
     group: u32,
     gap_us: u64,
-    stop: StopFlag<'_>,
+    workers: &Workers<'_>,
 ) -> Result<ReorderOutcome, CaseError> {
     let order = Order::Reversed { group, gap: Duration::from_micros(gap_us) };
-    Ok(ReorderOutcome::of(&transfer(order, stack, "1MB", stop)?))
+    Ok(ReorderOutcome::of(&transfer(order, stack, "1MB", workers)?))
 }
 
 /// The map as text.
-pub(super) fn table(stop: StopFlag<'_>) -> Result<String, CaseError> {
+pub(super) fn table(workers: &Workers<'_>) -> Result<String, CaseError> {
     let mut text = String::from(
         "Spurious recoveries of each stack (1 MB; . none, u all undone, F not undone)\n",
     );
     let head = GAPS_US.map(|us| format!("{:>5}", us as f64 / 1_000.0)).concat();
     let _ = writeln!(text, "  {:39}{head}", "gap, ms");
-    for stack in STACKS {
-        for group in GROUPS {
-            let mut row = String::new();
-            for us in GAPS_US {
-                let _ = write!(row, "{:>5}", outcome(stack, group, us, stop)?.letter());
-            }
-            let name = format!("{}, groups of {group}", stack.name);
-            let _ = writeln!(text, "  {name:39}{row}");
-        }
-    }
+    let lines: Vec<(StackVariant, u32)> =
+        STACKS.into_iter().flat_map(|stack| GROUPS.map(|group| (stack, group))).collect();
+    let lines = workers.map(&lines, |&(stack, group)| {
+        let row = workers.map(&GAPS_US, |&us| {
+            let letter = outcome(stack, group, us, workers)?.letter();
+            Ok::<_, CaseError>(format!("{letter:>5}"))
+        })?;
+        let name = format!("{}, groups of {group}", stack.name);
+        Ok::<_, CaseError>(format!("  {name:39}{}\n", row.concat()))
+    })?;
+    text.push_str(&lines.concat());
     Ok(text)
 }

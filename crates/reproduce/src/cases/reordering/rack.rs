@@ -4,7 +4,7 @@ use recovery::rack_freebsd::{RackFreeBsd, ThreshParams};
 use units::{Duration, Instant, Offset};
 
 use super::world::{Order, RTT, ReorderingRun, run_order};
-use crate::cases::{CaseError, CaseRow, StopFlag, by};
+use crate::cases::{CaseError, CaseRow, Workers, by, groups};
 
 /// The stack of the sender, with its settings.
 #[derive(Debug, Clone, Copy)]
@@ -70,29 +70,33 @@ pub(super) fn transfer(
     order: Order,
     stack: StackVariant,
     size: &str,
-    stop: StopFlag<'_>,
+    workers: &Workers<'_>,
 ) -> Result<ReorderingRun, CaseError> {
     let size = format!("flow.0.requests.response={size}");
     let set: Vec<&str> = stack.set.iter().copied().chain([size.as_str()]).collect();
-    run_order(order, &set, stop)
+    run_order(order, &set, workers)
 }
 
-pub(super) fn rows(stop: StopFlag<'_>) -> Result<Vec<CaseRow>, CaseError> {
-    let mut rows = by(NONE.profile(), without_undo(stop)?);
-    rows.extend(rules(stop)?);
-    rows.extend(thresholds());
-    rows.extend(by(MAIN.profile(), against_order(stop)?));
-    rows.extend(by(OLDER.profile(), real_stack(stop)?));
-    rows.extend(by(MAIN.profile(), receiver(stop)?));
-    Ok(rows)
+pub(super) fn rows(workers: &Workers<'_>) -> Result<Vec<CaseRow>, CaseError> {
+    groups(
+        &[
+            |workers| Ok(by(NONE.profile(), without_undo(workers)?)),
+            rules,
+            |_| Ok(thresholds()),
+            |workers| Ok(by(MAIN.profile(), against_order(workers)?)),
+            |workers| Ok(by(OLDER.profile(), real_stack(workers)?)),
+            |workers| Ok(by(MAIN.profile(), receiver(workers)?)),
+        ],
+        workers,
+    )
 }
 
 /// Congestion avoidance for the rest of the transfer, over twenty seconds.
-fn without_undo(stop: StopFlag<'_>) -> Result<Vec<CaseRow>, CaseError> {
+fn without_undo(workers: &Workers<'_>) -> Result<Vec<CaseRow>, CaseError> {
     let span = Duration::from_secs(20);
     let open = |stack: StackVariant| {
         let set: Vec<&str> = stack.set.iter().copied().chain(["duration=20s"]).collect();
-        run_order(gap(GAP_US), &set, stop)
+        run_order(gap(GAP_US), &set, workers)
     };
     let (rack, base) = (open(NONE)?, open(BASE)?);
     let name = |what: &str| format!("RACK, no undo, gap 15 ms, 20 s: {what}");
@@ -118,10 +122,10 @@ fn without_undo(stop: StopFlag<'_>) -> Result<Vec<CaseRow>, CaseError> {
 }
 
 /// Which rule undoes which recoveries, over 10 MB.
-fn rules(stop: StopFlag<'_>) -> Result<Vec<CaseRow>, CaseError> {
+fn rules(workers: &Workers<'_>) -> Result<Vec<CaseRow>, CaseError> {
+    let runs = workers.map(&RULES, |stack| transfer(gap(GAP_US), *stack, "10MB", workers))?;
     let mut rows = Vec::new();
-    for stack in RULES {
-        let seen = transfer(gap(GAP_US), stack, "10MB", stop)?;
+    for (stack, seen) in RULES.into_iter().zip(runs) {
         let name = |what: &str| format!("{}, gap 15 ms, 10 MB: {what}", stack.name);
         let end = seen.ssthresh_segments.map_or("none".to_owned(), |mss| format!("{mss:.0} MSS"));
         let counts = format!(
@@ -164,11 +168,25 @@ fn thresholds() -> Vec<CaseRow> {
 }
 
 /// With the undo, compared with the same path without reordering.
-fn against_order(stop: StopFlag<'_>) -> Result<Vec<CaseRow>, CaseError> {
+fn against_order(workers: &Workers<'_>) -> Result<Vec<CaseRow>, CaseError> {
     let mut rows = Vec::new();
-    for size in ["10MB", "100MB"] {
-        let kept = transfer(Order::Kept, MAIN, size, stop)?.goodput();
-        let never = transfer(gap(0), MAIN, size, stop)?.goodput();
+    const SIZES: [&str; 2] = ["10MB", "100MB"];
+    // In order, without a gap, then for each gap the stack and the one that waits.
+    let per_size = || {
+        let gaps = GAPS_US.into_iter().flat_map(|us| [(gap(us), MAIN), (gap(us), PATIENT)]);
+        [(Order::Kept, MAIN), (gap(0), MAIN)].into_iter().chain(gaps)
+    };
+    let all: Vec<(Order, StackVariant, &str)> = SIZES
+        .into_iter()
+        .flat_map(|size| per_size().map(move |(order, stack)| (order, stack, size)))
+        .collect();
+    let goodputs = workers.map(&all, |&(order, stack, size)| {
+        Ok::<_, CaseError>(transfer(order, stack, size, workers)?.goodput())
+    })?;
+    let mut goodputs = goodputs.into_iter();
+    let mut next = || goodputs.next().unwrap_or(f64::NAN);
+    for size in SIZES {
+        let (kept, never) = (next(), next());
         rows.push(CaseRow::predicted(
             format!("RACK main, order kept, {size}: goodput"),
             "Mbit/s",
@@ -185,9 +203,9 @@ fn against_order(stop: StopFlag<'_>) -> Result<Vec<CaseRow>, CaseError> {
             .note(CLOCK),
         );
         for us in GAPS_US {
-            let seen = transfer(gap(us), MAIN, size, stop)?;
+            let (seen, patient) = (next(), next());
             let ms = us as f64 / 1_000.0;
-            let share = 100.0 * seen.goodput() / kept;
+            let share = 100.0 * seen / kept;
             let name = format!("RACK main, gap {ms} ms, {size}: goodput / order kept");
             let row = match us {
                 // The middle of the interval.
@@ -196,14 +214,13 @@ fn against_order(stop: StopFlag<'_>) -> Result<Vec<CaseRow>, CaseError> {
             };
             rows.push(row.note(CLOCK));
             // A sender whose threshold is so wide that it never enters a spurious recovery.
-            let patient = transfer(gap(us), PATIENT, size, stop)?;
             rows.push(CaseRow::at_least(
                 format!(
                     "RACK main, gap {ms} ms, {size}: goodput / RACK that is never fooled there"
                 ),
                 "%",
                 95.0,
-                Some(100.0 * seen.goodput() / patient.goodput()),
+                Some(100.0 * seen / patient),
             ));
         }
     }
@@ -237,14 +254,13 @@ const REAL_SPURIOUS: [(u64, f64, Option<f64>, f64); 3] =
     [(11_250, 1.0, Some(0.0), 7.0), (15_000, 2.0, Some(1.0), 5.0), (22_500, 4.0, None, 4.0)];
 
 /// RACK 14.3 compared with the real one.
-fn real_stack(stop: StopFlag<'_>) -> Result<Vec<CaseRow>, CaseError> {
+fn real_stack(workers: &Workers<'_>) -> Result<Vec<CaseRow>, CaseError> {
+    // The recorded transfers are uploads.
+    let upload = "flow=[{ name = \"upload\", from = \"sender\", to = \"sink\", bulk = \"10MB\" }]";
+    let set: Vec<&str> = OLDER.set.iter().copied().chain([upload]).collect();
+    let runs = workers.map(&REAL, |&(us, _)| run_order(gap(us), &set, workers))?;
     let mut rows = Vec::new();
-    for (us, mbits) in REAL {
-        // The recorded transfers are uploads.
-        let upload =
-            "flow=[{ name = \"upload\", from = \"sender\", to = \"sink\", bulk = \"10MB\" }]";
-        let set: Vec<&str> = OLDER.set.iter().copied().chain([upload]).collect();
-        let seen = run_order(gap(us), &set, stop)?;
+    for ((us, mbits), seen) in REAL.into_iter().zip(runs) {
         let name =
             |what: &str| format!("real rack.c, gap {} ms, 10 MB: {what}", us as f64 / 1_000.0);
         rows.push(
@@ -256,12 +272,13 @@ fn real_stack(stop: StopFlag<'_>) -> Result<Vec<CaseRow>, CaseError> {
                 mbits * 0.98,
                 mbits * 1.02,
             )
-            .note(REAL_RACK),
+            .note(REAL_RACK)
+            .recorded(),
         );
         let spurious = REAL_SPURIOUS.into_iter().find(|(spurious, ..)| *spurious == us);
         let (_, recoveries, undone, ssthresh) = spurious.unwrap_or_default();
         let count = |what: &str, real: f64, ours: f64| {
-            CaseRow::exact(name(what), "", real, Some(ours)).note(REAL_RACK)
+            CaseRow::exact(name(what), "", real, Some(ours)).note(REAL_RACK).recorded()
         };
         rows.push(count("false recoveries", recoveries, seen.recoveries as f64));
         if spurious.is_some() {
@@ -273,7 +290,8 @@ fn real_stack(stop: StopFlag<'_>) -> Result<Vec<CaseRow>, CaseError> {
                     ssthresh,
                     seen.ssthresh_segments,
                 )
-                .note(REAL_RACK),
+                .note(REAL_RACK)
+                .recorded(),
             );
         }
     }
@@ -284,14 +302,14 @@ const REAL_RACK: &str = "the complete stack with rack.c of July 2022, changed in
     differs in effect (golden/freebsd-rack-closed), an upload from its first data to its last read";
 
 /// The effect of FreeBSD's own receiver on such a path.
-fn receiver(stop: StopFlag<'_>) -> Result<Vec<CaseRow>, CaseError> {
+fn receiver(workers: &Workers<'_>) -> Result<Vec<CaseRow>, CaseError> {
     let set: Vec<&str> = MAIN
         .set
         .iter()
         .copied()
         .chain(["host.sink.knobs.\"net.inet.tcp.reass.maxqueuelen\"=100", "duration=5s"])
         .collect();
-    let seen = run_order(gap(GAP_US), &set, stop)?;
+    let seen = run_order(gap(GAP_US), &set, workers)?;
     Ok(vec![
         CaseRow::predicted(
             "RACK main, gap 15 ms, net.inet.tcp.reass.maxqueuelen as released: goodput of 5 s",

@@ -4,7 +4,7 @@ use record::{Event, EventSource, Recorder, SenderState};
 use units::Instant;
 
 use super::SCENARIO;
-use crate::cases::{CaseError, CaseRow, StopFlag, load, run};
+use crate::cases::{CaseError, CaseRow, Workers, load, run};
 
 /// The article's capacity of the network: 3,850 to 3,900 packets.
 const FULL: [u64; 2] = [3_850, 3_900];
@@ -36,13 +36,13 @@ impl Recorder for Marks {
 
 impl sim::Observer for Marks {}
 
-pub(super) fn rows(stop: StopFlag<'_>) -> Result<Vec<CaseRow>, CaseError> {
+pub(super) fn rows(workers: &Workers<'_>) -> Result<Vec<CaseRow>, CaseError> {
     // One packet of the first burst is really lost, and no other.
     let path = "path.0.forward=[{ loss = { bytes = \"0B..1B\" } }, \
                 { link = { rate = \"1Gbit/s\", buffer = \"8MB\" } }, { delay = \"22.5ms\" }]";
     let loaded = load(SCENARIO, "reordering.toml", &[path, "duration=185s"])?;
     let mut marks = Marks::default();
-    run(&loaded, &mut marks, stop)?;
+    run(&loaded, &mut marks, workers)?;
     let mut rows = Vec::new();
     for (at, segments) in marks.reached.into_iter().zip(FULL) {
         let span = marks.began.zip(at).map(|(from, at)| at.since(from).as_secs_f64());

@@ -4,7 +4,7 @@ use units::Bytes;
 
 use super::rack::{BASE, MAIN, NONE, StackVariant, gap};
 use super::world::{Order, ReorderingRun, run_order};
-use crate::cases::{CaseError, CaseRow, StopFlag};
+use crate::cases::{CaseError, CaseRow, Workers};
 
 /// Number of connections, and the size of each.
 const CONNECTIONS: u32 = 20;
@@ -25,23 +25,23 @@ fn one(
     order: Order,
     stack: StackVariant,
     cached: Option<u64>,
-    stop: StopFlag<'_>,
+    workers: &Workers<'_>,
 ) -> Result<ReorderingRun, CaseError> {
     let knob = cached.map(|bytes| format!("host.sender.knobs.\"hostcache.ssthresh\"=\"{bytes}B\""));
     let set: Vec<&str> = stack.set.iter().copied().chain([SIZE]).chain(knob.as_deref()).collect();
-    run_order(order, &set, stop)
+    run_order(order, &set, workers)
 }
 
 /// Goodput over all connections in Mbit/s, and the threshold in the cache at the end.
 fn run(
     stack: StackVariant,
     cache: bool,
-    stop: StopFlag<'_>,
+    workers: &Workers<'_>,
 ) -> Result<(f64, Option<u64>), CaseError> {
     let mut cached: Option<u64> = None;
     let (mut bytes, mut seconds) = (0.0, 0.0);
     for _ in 0..CONNECTIONS {
-        let seen = one(gap(15_000), stack, cached, stop)?;
+        let seen = one(gap(15_000), stack, cached, workers)?;
         bytes += seen.bytes.get() as f64;
         seconds += seen.duration.as_secs_f64();
         // tcp_hc_update: the mean of the cached and the new value.
@@ -54,40 +54,39 @@ fn run(
     Ok((bytes * 8.0 / seconds / 1e6, cached))
 }
 
-pub(super) fn rows(stop: StopFlag<'_>) -> Result<Vec<CaseRow>, CaseError> {
-    let mut rows = Vec::new();
-    for stack in [BASE, NONE, MAIN] {
-        for cache in [false, true] {
-            let (goodput, cached) = run(stack, cache, stop)?;
-            let with = if cache { "with" } else { "without" };
-            let name =
-                format!("{}, gap 15 ms: {CONNECTIONS} x 1 MB {with} the host cache", stack.name);
-            let note = match cached {
-                Some(bytes) => format!("the cache holds {bytes} B at the end"),
-                None if cache => "the cache holds no threshold: none was set at the end".to_owned(),
-                None => "published: \"each time ... it would start a new TCP connection, once \
-                         again hitting the same issues\""
-                    .to_owned(),
-            };
-            let row = CaseRow::predicted(name, "Mbit/s", None, Some(goodput)).note(note);
-            rows.push(row.by(stack.profile()));
-            if cached.is_some() {
-                let seen = one(Order::Kept, stack, cached, stop)?;
-                let fresh = one(Order::Kept, stack, None, stop)?;
-                rows.push(
-                    CaseRow::predicted(
-                        format!("{}, then 1 MB in order: with that cache / without", stack.name),
-                        "%",
-                        None,
-                        Some(100.0 * seen.goodput() / fresh.goodput()),
-                    )
-                    .note(AFTERWARDS)
-                    .by(stack.profile()),
-                );
-            }
+pub(super) fn rows(workers: &Workers<'_>) -> Result<Vec<CaseRow>, CaseError> {
+    let variants: Vec<(StackVariant, bool)> =
+        [BASE, NONE, MAIN].into_iter().flat_map(|stack| [(stack, false), (stack, true)]).collect();
+    let rows = workers.map(&variants, |&(stack, cache)| {
+        let (goodput, cached) = run(stack, cache, workers)?;
+        let with = if cache { "with" } else { "without" };
+        let name = format!("{}, gap 15 ms: {CONNECTIONS} x 1 MB {with} the host cache", stack.name);
+        let note = match cached {
+            Some(bytes) => format!("the cache holds {bytes} B at the end"),
+            None if cache => "the cache holds no threshold: none was set at the end".to_owned(),
+            None => "published: \"each time ... it would start a new TCP connection, once again \
+                     hitting the same issues\""
+                .to_owned(),
+        };
+        let row = CaseRow::predicted(name, "Mbit/s", None, Some(goodput)).note(note);
+        let mut rows = vec![row.by(stack.profile())];
+        if cached.is_some() {
+            let seen = one(Order::Kept, stack, cached, workers)?;
+            let fresh = one(Order::Kept, stack, None, workers)?;
+            rows.push(
+                CaseRow::predicted(
+                    format!("{}, then 1 MB in order: with that cache / without", stack.name),
+                    "%",
+                    None,
+                    Some(100.0 * seen.goodput() / fresh.goodput()),
+                )
+                .note(AFTERWARDS)
+                .by(stack.profile()),
+            );
         }
-    }
-    Ok(rows)
+        Ok::<_, CaseError>(rows)
+    })?;
+    Ok(rows.concat())
 }
 
 /// The effect that remains after the driver is fixed.

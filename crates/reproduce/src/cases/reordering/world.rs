@@ -5,7 +5,7 @@ use record::{Cause, Event, EventSource, PacketEvent, Recorder, SenderState, Sent
 use units::{Bytes, Duration, Instant};
 
 use super::SCENARIO;
-use crate::cases::{CaseError, StopFlag, load, run};
+use crate::cases::{CaseError, Workers, load, run};
 
 /// The RTT of the path.
 pub(super) const RTT: Duration = Duration::from_millis(45);
@@ -187,11 +187,11 @@ impl sim::Observer for ReorderingRun {
 pub(super) fn run_order(
     order: Order,
     set: &[&str],
-    stop: StopFlag<'_>,
+    workers: &Workers<'_>,
 ) -> Result<ReorderingRun, CaseError> {
     let own = order.set();
     let all: Vec<&str> = own.iter().map(String::as_str).chain(set.iter().copied()).collect();
-    run_text(SCENARIO, "reordering.toml", &all, stop)
+    run_text(SCENARIO, "reordering.toml", &all, workers)
 }
 
 /// Runs a scenario of two hosts, the first of which sends one flow, with the overrides `set`.
@@ -199,11 +199,11 @@ pub(super) fn run_text(
     text: &str,
     name: &str,
     set: &[&str],
-    stop: StopFlag<'_>,
+    workers: &Workers<'_>,
 ) -> Result<ReorderingRun, CaseError> {
     let loaded = load(text, name, set)?;
     let mut seen = ReorderingRun::default();
-    let outcome = run(&loaded, &mut seen, stop)?;
+    let outcome = run(&loaded, &mut seen, workers)?;
     if let Some(since) = seen.since.take() {
         seen.recovering += outcome.ended.since(since);
     }

@@ -7,7 +7,7 @@ use sim::Observer;
 use units::Instant;
 
 use super::FREEBSD;
-use crate::cases::{CaseError, CaseRow, StopFlag, load, run};
+use crate::cases::{CaseError, CaseRow, Workers, load, run};
 
 /// Profile at both ends, and seconds of the complete stack of that version from the established
 /// connection to the last byte read (golden/freebsd-closed, `lro-sink-3mb`).
@@ -59,39 +59,38 @@ pub(crate) fn set_of(profile: &str) -> Vec<String> {
     set
 }
 
-fn seconds(set: &[&str], stop: StopFlag<'_>) -> Result<Option<f64>, CaseError> {
+fn seconds(set: &[&str], workers: &Workers<'_>) -> Result<Option<f64>, CaseError> {
     let mut transfer = TransferTimes::default();
-    run(&load(FREEBSD, "slow-start-freebsd.toml", set)?, &mut transfer, stop)?;
+    run(&load(FREEBSD, "slow-start-freebsd.toml", set)?, &mut transfer, workers)?;
     let span = transfer.all_read.zip(transfer.first_data).map(|(end, start)| end.since(start));
     Ok(span.map(|span| span.as_secs_f64()))
 }
 
-pub(super) fn rows(stop: StopFlag<'_>) -> Result<Vec<CaseRow>, CaseError> {
-    let mut rows = Vec::new();
-    for (profile, real) in REAL {
+pub(super) fn rows(workers: &Workers<'_>) -> Result<Vec<CaseRow>, CaseError> {
+    let mut rows = workers.map(&REAL, |&(profile, real)| {
         let set = set_of(profile);
         let set: Vec<&str> = set.iter().map(String::as_str).collect();
-        rows.push(
-            CaseRow::band(
-                format!("3 MB over 100 ms, {profile} at both ends, the sink merges"),
-                "s",
-                real,
-                seconds(&set, stop)?,
-                0.99 * real,
-                1.01 * real,
-            )
-            .note("FreeBSD's complete TCP of that version, within 1 %")
-            .by(profile),
-        );
-    }
+        Ok(CaseRow::band(
+            format!("3 MB over 100 ms, {profile} at both ends, the sink merges"),
+            "s",
+            real,
+            seconds(&set, workers)?,
+            0.99 * real,
+            1.01 * real,
+        )
+        .note("FreeBSD's complete TCP of that version, within 1 %")
+        .by(profile)
+        .recorded())
+    })?;
     let lro = ["host.sender.lro=true", "host.sender.interrupt_moderation=700us"];
     rows.push(
         CaseRow::info(
             "the same, freebsd-main, the sender merges too",
             "s",
             5.43,
-            seconds(&lro, stop)?,
+            seconds(&lro, workers)?,
         )
+        .recorded()
         .note("a fix: the sender's LRO merges the two ACKs into one. The complete stack's reader runs after an entire LRO pass, ours after each aggregate, so windows differ from the 581st packet on"),
     );
     rows.push(
@@ -99,7 +98,7 @@ pub(super) fn rows(stop: StopFlag<'_>) -> Result<Vec<CaseRow>, CaseError> {
             "the same, freebsd-main, LRO off at the sink",
             "s",
             None,
-            seconds(&["host.sink.lro=false"], stop)?,
+            seconds(&["host.sink.lro=false"], workers)?,
         )
         .note("a fix: `ifconfig IF -lro` at the receiver"),
     );

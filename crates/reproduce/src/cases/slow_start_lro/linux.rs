@@ -7,7 +7,7 @@ use record::{Event, EventSource, Recorder, SenderState};
 use units::{Duration, Instant, Offset};
 
 use super::RAMP;
-use crate::cases::{CaseError, CaseRow, StopFlag, load, run};
+use crate::cases::{CaseError, CaseRow, Workers, load, run};
 
 pub(super) const LINUX: [&str; 3] =
     ["host.sender.profile=linux-6.18", "host.sender.cc=reno", "host.sender.knobs={}"];
@@ -49,13 +49,13 @@ impl Recorder for Acknowledged {
 impl sim::Observer for Acknowledged {}
 
 /// The row that compares the model with the recordings. The run begins with the SYN.
-pub(super) fn row(cc: &'static str, stop: StopFlag<'_>) -> Result<CaseRow, CaseError> {
+pub(super) fn row(cc: &'static str, workers: &Workers<'_>) -> Result<CaseRow, CaseError> {
     let mut set = vec!["duration=10s"];
     set.extend(LINUX);
     let cc_set = format!("host.sender.cc={cc}");
     set.push(&cc_set);
     let mut watcher = Acknowledged::default();
-    run(&load(RAMP, "slow-start-ramp.toml", &set)?, &mut watcher, stop)?;
+    run(&load(RAMP, "slow-start-ramp.toml", &set)?, &mut watcher, workers)?;
     let measured = watcher.reached.map(|at| at.since(Instant::ZERO).as_secs_f64());
     let (low, high) = (0.9 * RECORDED, 1.1 * RECORDED);
     Ok(CaseRow::band(
@@ -67,7 +67,8 @@ pub(super) fn row(cc: &'static str, stop: StopFlag<'_>) -> Result<CaseRow, CaseE
         high,
     )
     .note("recorded transfers of 6.18 (golden/linux b1, b2), within 10 %")
-    .by("linux-6.18"))
+    .by("linux-6.18")
+    .recorded())
 }
 
 #[cfg(test)]

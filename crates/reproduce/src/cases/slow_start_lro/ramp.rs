@@ -5,7 +5,7 @@ use units::Instant;
 
 use super::RAMP;
 use super::linux::{self, LINUX};
-use crate::cases::{CaseError, CaseRow, StopFlag, load, run};
+use crate::cases::{CaseError, CaseRow, Workers, load, run};
 
 /// 100 Mbit/s at 100 ms, in segments of 1448 bytes.
 const TARGET_SEGMENTS: u64 = 863;
@@ -55,10 +55,10 @@ struct Ramp {
     largest_aggregate: u32,
 }
 
-fn ramp(set: &[&str], stop: StopFlag<'_>) -> Result<Ramp, CaseError> {
+fn ramp(set: &[&str], workers: &Workers<'_>) -> Result<Ramp, CaseError> {
     let loaded = load(RAMP, "slow-start-ramp.toml", set)?;
     let mut watcher = RampWatcher::default();
-    run(&loaded, &mut watcher, stop)?;
+    run(&loaded, &mut watcher, workers)?;
     let span = watcher.reached.zip(watcher.first_data).map(|(end, start)| end.since(start));
     Ok(Ramp {
         seconds: span.map(|span| span.as_secs_f64()),
@@ -74,9 +74,9 @@ const AS_SHIPPED: [&str; 2] = [
 ];
 
 /// All rows of the ramps, each with the `duration` it needs.
-pub(super) fn rows(stop: StopFlag<'_>) -> Result<Vec<CaseRow>, CaseError> {
+pub(super) fn rows(workers: &Workers<'_>) -> Result<Vec<CaseRow>, CaseError> {
     // Seconds to the target for FreeBSD with the given settings of `host.sender`.
-    let seconds = |set: &[&str]| Ok::<_, CaseError>(ramp(set, stop)?.seconds);
+    let seconds = |set: &[&str]| Ok::<_, CaseError>(ramp(set, workers)?.seconds);
     let within = |limit: &'static str, set: &[&'static str]| {
         let mut all = vec![limit];
         all.extend_from_slice(set);
@@ -85,7 +85,7 @@ pub(super) fn rows(stop: StopFlag<'_>) -> Result<Vec<CaseRow>, CaseError> {
     let long = "duration=50s";
     let short = "duration=10s";
 
-    let receiver_only = ramp(&within(short, &[]), stop)?;
+    let receiver_only = ramp(&within(short, &[]), workers)?;
     let mut rows = vec![
         CaseRow::exact("largest aggregate", "B", 65_160.0, Some(receiver_only.largest_aggregate.into()))
             .note("45 x 1448"),
@@ -144,7 +144,7 @@ pub(super) fn rows(stop: StopFlag<'_>) -> Result<Vec<CaseRow>, CaseError> {
             .by("linux-6.18"),
     );
     for cc in ["cubic", "reno"] {
-        rows.push(linux::row(cc, stop)?);
+        rows.push(linux::row(cc, workers)?);
     }
     let shipped = |first: &[&'static str]| {
         let mut all = first.to_vec();

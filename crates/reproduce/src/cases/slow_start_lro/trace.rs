@@ -7,7 +7,7 @@ use trace::tcpdump::{self, LineOptions, Style, TcpdumpLine, TcpdumpWriter};
 use units::Instant;
 
 use super::TRACE;
-use crate::cases::{CaseError, CaseRow, StopFlag, load, run};
+use crate::cases::{CaseError, CaseRow, Workers, load, run};
 
 /// The trace of the post with its comments.
 const MAIL: &str = include_str!("../../../data/slow-start-lro.txt");
@@ -60,7 +60,7 @@ impl sim::Observer for TraceWatcher {
 fn replay(
     lines: usize,
     set: &[&str],
-    stop: StopFlag<'_>,
+    workers: &Workers<'_>,
 ) -> Result<(String, Vec<(Instant, u64)>), CaseError> {
     let loaded = load(TRACE, "slow-start-lro.toml", set)?;
     let names = vec![
@@ -73,7 +73,7 @@ fn replay(
         cwnd: Vec::new(),
         failed: None,
     };
-    run(&loaded, &mut watcher, stop)?;
+    run(&loaded, &mut watcher, workers)?;
     if let Some(error) = watcher.failed {
         return Err(CaseError(error.to_string()));
     }
@@ -86,9 +86,9 @@ fn read(text: &str) -> Result<Vec<TcpdumpLine<'_>>, CaseError> {
 }
 
 /// The rows of the trace, and both traces side by side.
-pub(super) fn rows(stop: StopFlag<'_>) -> Result<(Vec<CaseRow>, String), CaseError> {
+pub(super) fn rows(workers: &Workers<'_>) -> Result<(Vec<CaseRow>, String), CaseError> {
     let published = read(MAIL)?;
-    let (ours, cwnd) = replay(published.len(), &[], stop)?;
+    let (ours, cwnd) = replay(published.len(), &[], workers)?;
     let measured = read(&ours)?;
     let mut rows = handshake(&published, &measured, &ours);
     rows.extend(flights(&published, &measured));
