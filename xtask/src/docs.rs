@@ -1,11 +1,13 @@
-//! Regenerates the pictures of README and docs, the trace of docs/stories.md, and the tables and
-//! command outputs of docs/scenario.md.
+//! Regenerates the pictures of README and docs, the trace of docs/stories.md, the tables and command
+//! outputs of docs/scenario.md, docs/fidelity.md and the table of README.md.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use reproduce::cases;
 use reproduce::pictures::PICTURES;
+
+use crate::readme;
 
 const BEGIN: &str = "<!-- trace -->\n";
 const END: &str = "<!-- /trace -->\n";
@@ -151,7 +153,11 @@ pub(crate) fn run(all: bool) -> ExitCode {
     let written = documents().and_then(|mut documents| {
         if all {
             documents.push(("docs/scenario.md".to_owned(), scenario_document()?));
-            documents.push(("docs/fidelity.md".to_owned(), ledger()?));
+            let ledger = ledger()?;
+            let readme = std::fs::read_to_string(root().join("README.md"))
+                .map_err(|error| format!("README.md: {error}"))?;
+            documents.push(("README.md".to_owned(), readme::filled(&readme, &ledger)?));
+            documents.push(("docs/fidelity.md".to_owned(), ledger));
         }
         for (name, text) in documents {
             std::fs::write(root().join(&name), text).map_err(|e| format!("{name}: {e}"))?;

@@ -20,8 +20,8 @@
 //! - `cargo xtask licences CRATE TARGET` prints the licences of what a crate is linked from.
 //! - `cargo xtask pgo` builds the program with a profile of the workloads: `target/pgo/ackclock`;
 //!   `--compare` shows what that saves.
-//! - `cargo xtask docs` draws the pictures, updates the trace of docs/stories.md and writes the
-//!   generated pages; `--pictures` omits the pages.
+//! - `cargo xtask docs` draws the pictures, updates the trace of docs/stories.md, writes the
+//!   generated pages and fills the table of README.md; `--pictures` omits the pages and the table.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a task reports to its caller")]
 
@@ -36,6 +36,7 @@ mod kernel_worlds;
 mod layers;
 mod parts;
 mod pgo;
+mod readme;
 mod release;
 mod words;
 mod worlds;

@@ -306,6 +306,56 @@ fn sweeps() {
 }
 
 #[test]
+fn suites() {
+    check("docs/suites.md");
+}
+
+#[test]
+fn hunts() {
+    check("docs/hunt.md");
+}
+
+/// The result of the sweep that a page shows.
+#[test]
+fn the_table_of_a_sweep() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let dir = TestDirectory::new("the_table_of_a_sweep");
+    dir.write("loss-sweep.toml", std::fs::read(root.join("scenarios/loss-sweep.toml")).unwrap());
+    let printed = dir.run(&["sweep", "loss-sweep.toml"]).ok();
+    let page = std::fs::read_to_string(root.join("docs/sweeps.md")).unwrap();
+    assert!(page.contains(&format!("```text\n{printed}```")), "docs/sweeps.md lacks\n{printed}");
+}
+
+/// Pages use `--png` without a word on features.
+#[test]
+fn png_is_in_the_default_build() {
+    let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml");
+    let manifest = std::fs::read_to_string(manifest).unwrap();
+    let default = manifest.lines().find(|line| line.starts_with("default = ")).unwrap();
+    assert!(default.contains("\"png\""), "{default}");
+}
+
+/// No block of commands with their output is left out.
+#[test]
+fn every_page_with_outputs_is_checked() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let source = std::fs::read_to_string(root.join("crates/ackclock/tests/cli/documents.rs"));
+    let source = source.unwrap();
+    let docs = std::fs::read_dir(root.join("docs")).unwrap();
+    let docs = docs.map(|entry| format!("docs/{}", entry.unwrap().file_name().display()));
+    let others = ["README.md", "CONTRIBUTING.md", "ARCHITECTURE.md"].map(str::to_owned);
+    let mut count = 0;
+    for page in docs.filter(|page| page.ends_with(".md")).chain(others) {
+        let text = std::fs::read_to_string(root.join(&page)).unwrap();
+        if text.contains("```console\n") {
+            assert!(source.contains(&format!("check(\"{page}\");")), "{page} is not checked");
+            count += 1;
+        }
+    }
+    assert!(count > 10, "{count}");
+}
+
+#[test]
 fn reports() {
     check("docs/reports.md");
 }
