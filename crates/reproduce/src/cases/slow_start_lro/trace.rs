@@ -242,7 +242,6 @@ fn unwrapped(first: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use runner::stop::NEVER;
 
     #[test]
     fn the_published_trace_has_eleven_lines() {
@@ -274,7 +273,7 @@ mod tests {
         let holds = |delay: u32| {
             let (sender, sink) =
                 (format!("host.sender.delay={delay}us"), format!("host.sink.delay={delay}us"));
-            let (ours, _) = replay(published.len(), &[&sender, &sink], &NEVER).unwrap();
+            let (ours, _) = replay(published.len(), &[&sender, &sink], &Workers::one()).unwrap();
             times(&published, &read(&ours).unwrap()).iter().all(|row| row.holds == Some(true))
         };
         assert!([167, 180, 200, 214].into_iter().all(holds));
