@@ -143,7 +143,7 @@ impl Scenario {
 
 fn unfit(error: &sim::RunError) -> PyErr {
     RunError::new_err(match error {
-        sim::RunError::Setup(_) | sim::RunError::Duplicates(_) => {
+        sim::RunError::Setup(_) | sim::RunError::Duplicates(_) | sim::RunError::InFlight(_) => {
             format!("the scenario cannot be run: {error}")
         }
         sim::RunError::Controller(_) | sim::RunError::Stopped => error.to_string(),

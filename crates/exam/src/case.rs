@@ -122,7 +122,7 @@ impl Case {
         // Without its SYN nothing shows what happened to it.
         let is_opening = |fault: &Fault| {
             let kind = fault.kind();
-            kind.place() == "opening" || matches!(kind, FaultKind::Backlog | FaultKind::SlowOpening)
+            kind.place() == "opening" || kind == FaultKind::SlowOpening
         };
         let settings = CaptureSettings {
             point,

@@ -63,22 +63,10 @@ pub enum FaultKind {
     SynAckLost,
     /// SYNs that ask for ECN are dropped.
     EcnSyns,
-    /// Packets above a size vanish; bytes.
-    MtuHole,
-    /// A firewall forgets the idle connection; ms.
-    Forgotten,
-    /// A box resets the connection; bytes.
-    BoxReset,
-    /// A box removes window scaling from the SYNs.
-    NoScaling,
-    /// A box removes SACK from the SYNs, and bursts are lost.
-    NoSack,
     /// The path of the ACKs is slow; kbit/s.
     SlowAckPath,
     /// ACKs are merged on the way; segments for each that passes.
     ThinnedAcks,
-    /// The queue of the listener is full; ms between two connections that are taken.
-    Backlog,
     /// An AQM marks far below the queue that the path needs.
     Marks,
     /// Other senders share the bottleneck; their number.
@@ -92,7 +80,7 @@ pub enum FaultKind {
 use FaultKind as K;
 
 /// All kinds.
-pub(crate) const KINDS: [FaultKind; 34] = [
+pub(crate) const KINDS: [FaultKind; 28] = [
     K::RandomLoss,
     K::BurstLoss,
     K::BurstsInTime,
@@ -115,14 +103,8 @@ pub(crate) const KINDS: [FaultKind; 34] = [
     K::SynLost,
     K::SynAckLost,
     K::EcnSyns,
-    K::MtuHole,
-    K::Forgotten,
-    K::BoxReset,
-    K::NoScaling,
-    K::NoSack,
     K::SlowAckPath,
     K::ThinnedAcks,
-    K::Backlog,
     K::Marks,
     K::CompetingTraffic,
     K::SlowOpening,
@@ -155,14 +137,8 @@ impl FaultKind {
             Self::SynLost => "syn-lost",
             Self::SynAckLost => "syn-ack-lost",
             Self::EcnSyns => "syn-ecn",
-            Self::MtuHole => "mtu",
-            Self::Forgotten => "forgotten",
-            Self::BoxReset => "box-reset",
-            Self::NoScaling => "no-scaling",
-            Self::NoSack => "no-sack",
             Self::SlowAckPath => "return-path",
             Self::ThinnedAcks => "thinned-acks",
-            Self::Backlog => "backlog",
             Self::Marks => "marks",
             Self::CompetingTraffic => "competing",
             Self::SlowOpening => "slow-opening",
@@ -175,7 +151,7 @@ impl FaultKind {
         match self {
             Self::SmallReceiveBuffer | Self::SlowReader => "receiver",
             Self::SmallSendBuffer | Self::SlowWriter => "sender",
-            Self::ServerThinks | Self::Backlog | Self::SlowOpening => "server",
+            Self::ServerThinks | Self::SlowOpening => "server",
             Self::ClientThinks => "client",
             Self::RoundTrips | Self::WaitInRequest | Self::AppWindow => "application",
             Self::NagleDelayedAcks | Self::IdleRestart => "both hosts",
@@ -192,7 +168,7 @@ impl FaultKind {
             Self::RandomLoss => &["CC201", "CC205"],
             Self::BurstLoss | Self::BurstsInTime | Self::Policer => &["CC201", "CC202"],
             Self::ShortQueue => &["CC202", "CC103"],
-            Self::SmallReceiveBuffer | Self::NoScaling => &["CC401"],
+            Self::SmallReceiveBuffer => &["CC401"],
             Self::SlowReader => &["CC403"],
             Self::SmallSendBuffer => &["CC503", "CC501"],
             Self::SlowWriter | Self::RoundTrips | Self::AppWindow => &["CC501"],
@@ -202,11 +178,9 @@ impl FaultKind {
             Self::NagleDelayedAcks => &["CC504"],
             Self::IdleRestart => &["CC502"],
             Self::Reordering => &["CC301", "CC302"],
-            Self::Outage | Self::MtuHole | Self::Forgotten => &["CC204"],
+            Self::Outage => &["CC204"],
             Self::TailLoss => &["CC203", "CC204"],
-            Self::SynLost | Self::SynAckLost | Self::EcnSyns | Self::Backlog => &["CC002", "CC204"],
-            Self::BoxReset => &["CC003"],
-            Self::NoSack => &["CC201", "CC202"],
+            Self::SynLost | Self::SynAckLost | Self::EcnSyns => &["CC002", "CC204"],
             Self::SlowAckPath => &["CC601", "CC602", "CC402"],
             Self::ThinnedAcks => &["CC402", "CC101"],
             Self::Marks => &["CC206"],
@@ -245,11 +219,9 @@ impl FaultKind {
             | Self::NagleDelayedAcks
             | Self::IdleRestart
             | Self::TailLoss
-            | Self::Forgotten
             | Self::SynLost
             | Self::SynAckLost
             | Self::EcnSyns
-            | Self::Backlog
             | Self::SlowOpening => Workload::Dialogue,
             _ => Workload::Bulk,
         }
@@ -279,7 +251,7 @@ impl Fault {
         let part = |random: &mut DrawRandom| bdp * random.within(10..=60) / 100;
         let (strength, second) = match kind {
             K::RandomLoss => (random.magnitude(10..=300), 0),
-            K::BurstLoss | K::NoSack => (random.magnitude(10..=100), random.within(30..=70)),
+            K::BurstLoss => (random.magnitude(10..=100), random.within(30..=70)),
             K::BurstsInTime => {
                 (random.magnitude(2_000..=40_000), random.magnitude(200_000..=1_000_000))
             }
@@ -310,13 +282,9 @@ impl Fault {
             K::Outage => (random.magnitude(300..=3_000), random.within(1..=3)),
             K::TailLoss => (1, 0),
             K::SynLost | K::SynAckLost => (random.within(1..=2), 0),
-            K::EcnSyns | K::NoScaling => (1, 0),
-            K::MtuHole => (random.within(600..=1_450), 0),
-            K::Forgotten => (random.magnitude(1_000..=5_000), 0),
-            K::BoxReset => (world.size * random.within(10..=80) / 100, 0),
+            K::EcnSyns => (1, 0),
             K::SlowAckPath => (world.rate * random.within(2..=10) / 1_000, 0),
             K::ThinnedAcks => (random.magnitude(8..=64), round_trip.clamp(4_000, 40_000)),
-            K::Backlog => (random.magnitude(100..=2_000), random.within(1..=3)),
             K::Marks => (random.magnitude(50..=500), 0),
             K::CompetingTraffic => (random.within(1..=3), 0),
             K::SlowOpening => (random.magnitude(200_000..=1_500_000), 0),
@@ -344,11 +312,7 @@ impl Fault {
             K::Policer | K::SlowReader | K::SlowAckPath | K::RateDrop => {
                 format!("{} of {strength} kbit/s", kind.name())
             }
-            K::SmallReceiveBuffer
-            | K::SmallSendBuffer
-            | K::AppWindow
-            | K::MtuHole
-            | K::BoxReset => {
+            K::SmallReceiveBuffer | K::SmallSendBuffer | K::AppWindow => {
                 format!("{} of {strength} B", kind.name())
             }
             K::ServerThinks
@@ -359,7 +323,7 @@ impl Fault {
                 format!("{} of {} ms", kind.name(), strength / 1_000)
             }
             K::SlowWriter => format!("{second} B written each {} ms", strength / 1_000),
-            K::Outage | K::Forgotten | K::Backlog => format!("{} of {strength} ms", kind.name()),
+            K::Outage => format!("{} of {strength} ms", kind.name()),
             _ => format!("{} of {strength}", kind.name()),
         }
     }
@@ -378,10 +342,6 @@ impl Fault {
         match self.kind {
             K::RandomLoss => draft.data_path.insert(first, loss(hundredths(strength))),
             K::BurstLoss => draft.data_path.insert(first, bursts(strength, second)),
-            K::NoSack => {
-                draft.data_path.insert(first, bursts(strength, second));
-                strip(draft, "sack");
-            }
             K::BurstsInTime => {
                 let outage = table([
                     ("from", micros(second / 2)),
@@ -498,23 +458,6 @@ impl Fault {
                 ask_for_ecn(draft);
                 draft.upstream().insert(first, only(loss("100%".into()), "ecn-syns"));
             }
-            K::MtuHole => {
-                let hole = table([("size", bytes(strength)), ("icmp", false.into())]);
-                draft.data_path.insert(first, table([("mtu", hole)]));
-            }
-            K::Forgotten => {
-                let forgets = table([("idle", format!("{strength}ms").into())]);
-                draft.shared.insert("box".into(), table([("forget", forgets)]));
-                draft.data_path.insert(first, table([("shared", "box".into())]));
-                draft.ack_path.push(table([("shared", "box".into())]));
-                wait(&mut draft.exchange.steps, "client", (strength + 500) * 1_000);
-            }
-            K::BoxReset => {
-                draft
-                    .data_path
-                    .insert(first, table([("reset", table([("bytes", bytes(strength))]))]));
-            }
-            K::NoScaling => strip(draft, "window-scale"),
             K::SlowAckPath => {
                 let link = table([("rate", kbits(strength.max(20))), ("buffer", "100p".into())]);
                 draft.ack_path.insert(first, table([("link", link)]));
@@ -526,7 +469,6 @@ impl Fault {
                 ]);
                 draft.ack_path.insert(first, table([("thin", thin)]));
             }
-            K::Backlog => backlog(draft, strength, second),
             K::Marks => {
                 ask_for_ecn(draft);
                 let target = (world.round_trip() * strength / 100_000).clamp(50, 5_000);
@@ -568,9 +510,6 @@ impl Fault {
                         Draft::set_knob(host, "net.ipv4.tcp_slow_start_after_idle", 0.into());
                     }
                 }
-            }
-            K::Forgotten => {
-                wait(&mut draft.exchange.steps, "client", (self.strength + 500) * 1_000);
             }
             K::RoundTrips => {
                 let sum = self.second * self.strength;
@@ -621,13 +560,6 @@ fn numbers(count: u64) -> Value {
     (1..=count).map(|n| Value::Integer(n as i64)).collect::<Vec<_>>().into()
 }
 
-/// A box that removes an option from the SYNs of both sides.
-fn strip(draft: &mut Draft, option: &str) {
-    let element = || table([("strip", vec![Value::from(option)].into())]);
-    draft.data_path.insert(0, element());
-    draft.ack_path.insert(0, element());
-}
-
 /// A side waits before each of its steps.
 fn wait(steps: &mut [Value], side: &str, after: u64) {
     for step in steps {
@@ -674,50 +606,6 @@ fn ask_for_ecn(draft: &mut Draft) {
         };
         Draft::set_knob(host, knob, 1.into());
     }
-}
-
-/// The listener takes a connection each `strength` ms, and other clients came first.
-fn backlog(draft: &mut Draft, strength: u64, second: u64) {
-    let listen = table([
-        ("backlog", Value::Integer(second as i64)),
-        ("accept", format!("{strength}ms").into()),
-    ]);
-    let server = match draft.direction {
-        DataDirection::Upload => &mut draft.receiver,
-        DataDirection::Download => &mut draft.sender,
-    };
-    // Only Linux's queue is modelled.
-    server.insert("profile".into(), "linux-6.18".into());
-    server.insert("cc".into(), "cubic".into());
-    if let Some(Value::Table(knobs)) = server.get_mut("knobs") {
-        knobs.retain(|name, _| name.starts_with("net.ipv4") || name.starts_with("net.core"));
-    }
-    if server.remove("lro").is_some() {
-        server.insert("gro".into(), true.into());
-    }
-    server.insert("listen".into(), listen);
-    let others = second + 2;
-    let other = table([("profile", "linux-6.18".into()), ("count", Value::Integer(others as i64))]);
-    draft.other_hosts.insert("other".into(), other);
-    let delay = || vec![table([("delay", "1ms".into())])];
-    draft.others.push((
-        "path",
-        table([
-            ("from", "other".into()),
-            ("to", "server".into()),
-            ("forward", delay().into()),
-            ("return", delay().into()),
-        ]),
-    ));
-    draft.others.push((
-        "flow",
-        table([
-            ("name", "other".into()),
-            ("from", "other".into()),
-            ("to", "server".into()),
-            ("bulk", "1kB".into()),
-        ]),
-    ));
 }
 
 /// Other hosts send through the same bottleneck.

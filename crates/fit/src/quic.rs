@@ -10,7 +10,7 @@ use crate::fitted::{Basis, FitError, ReorderingFit, late};
 use crate::{LossEstimate, WritePattern};
 use losses::QueueLosses;
 
-/// Headers of IPv4 and UDP, which the log does not count.
+/// Headers of IPv4 and UDP, which a log of QUIC does not count; one of TCP counts all headers.
 const IP_UDP: u64 = 28;
 /// Fewest packets with data that were acknowledged; fewer show neither a rate nor a sender.
 const LEAST_PACKETS: usize = 20;
@@ -39,8 +39,10 @@ pub struct QuicFit {
     pub delivered: Vec<(u64, u64)>,
     /// Congestion window in bytes over the bytes delivered, where the log has it.
     pub windows: Vec<(u64, u64)>,
-    /// UDP payload of a full datagram in bytes.
+    /// UDP payload of a full datagram in bytes; of TCP its IP packet.
     pub datagram: u64,
+    /// TCP profile that the log names, if it is of a TCP sender.
+    pub tcp: Option<String>,
     /// Shortest round trip.
     pub rtt: u64,
     /// Rate of the bottleneck in bit/s of IP packets; `None` if it was never seen busy.
@@ -92,6 +94,24 @@ impl QuicFit {
         analysis: &QuicAnalysis,
         default: Option<(&'static str, [u64; 2])>,
     ) -> Result<Self, FitError> {
+        Self::of_sender(analysis, default, None)
+    }
+
+    /// Does the same as [`of`](Self::of) for the log of a TCP sender in the terms of QUIC, whose
+    /// profile is `name`.
+    ///
+    /// # Errors
+    /// What the log lacks.
+    pub fn of_tcp(analysis: &QuicAnalysis, name: &str) -> Result<Self, FitError> {
+        Self::of_sender(analysis, None, Some(name))
+    }
+
+    fn of_sender(
+        analysis: &QuicAnalysis,
+        default: Option<(&'static str, [u64; 2])>,
+        tcp: Option<&str>,
+    ) -> Result<Self, FitError> {
+        let headers = if tcp.is_some() { 0 } else { IP_UDP };
         let transfer = analysis.transfer.as_deref().ok_or(FitError::NoPackets)?;
         if !analysis.is_sender() {
             return Err(FitError::Receiver);
@@ -101,10 +121,11 @@ impl QuicFit {
         let least = transfer.round_trips.iter().map(|sample| sample.rtt).min();
         let rtt = least.filter(|&rtt| rtt > 0).ok_or(FitError::NoRoundTrip)?;
         let acked = transfer.packets.iter().filter(|packet| packet.acked_at.is_some());
-        let datagram = acked.clone().map(|packet| u64::from(packet.bytes)).max().unwrap_or(0);
-        if datagram == 0 {
+        let most = acked.clone().map(|packet| u64::from(packet.bytes)).max().unwrap_or(0);
+        if most == 0 {
             return Err(FitError::NoLengths);
         }
+        let datagram = if tcp.is_some() { tcp_packet(analysis, transfer).min(most) } else { most };
         if acked.count() < LEAST_PACKETS {
             return Err(FitError::TooFewPackets(LEAST_PACKETS));
         }
@@ -114,9 +135,9 @@ impl QuicFit {
         let samples = transfer.round_trips.len();
         reported("delay", format!("shortest round trip of {samples} samples: {} us", rtt / 1_000));
 
-        let wire = (datagram + IP_UDP) as f64 / datagram as f64;
+        let wire = (datagram + headers) as f64 / datagram as f64;
         let busy = analysis.bottleneck.map(|bytes| (bytes * 8.0 * wire) as u64);
-        let together = spacing(transfer, &transfer.round_trips);
+        let together = spacing(transfer, &transfer.round_trips, headers);
         // A queue that does not last a round trip shows less than the rate.
         let is_busy = analysis.time(QuicLimiter::Path) as f64 / active >= HELD;
         let rate = if is_busy && busy.is_some() { busy } else { busy.max(together) };
@@ -135,7 +156,7 @@ impl QuicFit {
         let overflows = found.overflows;
         let buffer = rate
             .filter(|_| overflows > 0)
-            .map(|rate| (rate as f64 / 8.0 * found.queue as f64 / 1e9) as u64 + datagram + IP_UDP);
+            .map(|rate| (rate as f64 / 8.0 * found.queue as f64 / 1e9) as u64 + datagram + headers);
         if overflows > 0 {
             let delay = found.queue / 1_000;
             reported(
@@ -164,7 +185,15 @@ impl QuicFit {
             );
         }
         let per_ack = packets_per_ack(&transfer.round_trips);
-        reported("acks", format!("one per {per_ack} packets (median)"));
+        match tcp {
+            None => reported("acks", format!("one per {per_ack} packets (median)")),
+            Some(name) => {
+                reported(
+                    "ends",
+                    format!("the log names {name}; the receiver is assumed to be one"),
+                );
+            }
+        }
 
         let held_by = |limiter| analysis.time(limiter) as f64 / active >= HELD;
         let by_connection = held_by(QuicLimiter::ConnectionFlow);
@@ -228,6 +257,7 @@ impl QuicFit {
             delivered,
             windows: windows.collect(),
             datagram,
+            tcp: tcp.map(str::to_owned),
             rtt,
             rate,
             buffer,
@@ -247,9 +277,19 @@ impl QuicFit {
     }
 }
 
+/// Bytes of a full-sized TCP packet: a packet of the log may be a burst of several segments, and the
+/// logged segment size may include options.
+fn tcp_packet(analysis: &QuicAnalysis, transfer: &QuicTransfer) -> u64 {
+    let with_data = || transfer.packets.iter().filter(|packet| packet.fresh > 0);
+    let single = with_data().filter(|packet| u64::from(packet.fresh) <= analysis.datagram);
+    let headers = with_data().map(|packet| u64::from(packet.bytes.saturating_sub(packet.fresh)));
+    let whole = || analysis.datagram + headers.min().unwrap_or(0);
+    single.map(|packet| u64::from(packet.bytes)).max().unwrap_or_else(whole)
+}
+
 /// Rate in bit/s of IP packets by the spacing of the ACKs of packets that were sent more closely: the
 /// median.
-fn spacing(transfer: &QuicTransfer, samples: &[QuicRoundTrip]) -> Option<u64> {
+fn spacing(transfer: &QuicTransfer, samples: &[QuicRoundTrip], headers: u64) -> Option<u64> {
     let mut rates = Vec::new();
     for pair in samples.windows(2) {
         let [before, after] = [pair[0], pair[1]];
@@ -265,7 +305,7 @@ fn spacing(transfer: &QuicTransfer, samples: &[QuicRoundTrip]) -> Option<u64> {
         if arrived == 0 || sent * 2 > arrived || !whole {
             continue;
         }
-        let bytes: u64 = packets[1..].iter().map(|packet| u64::from(packet.bytes) + IP_UDP).sum();
+        let bytes: u64 = packets[1..].iter().map(|packet| u64::from(packet.bytes) + headers).sum();
         rates.push((bytes as f64 * 8e9 / arrived as f64) as u64);
     }
     rates.sort_unstable();

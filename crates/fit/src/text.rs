@@ -2,8 +2,8 @@
 
 use net::selection::PacketClass;
 use scenario::document::{
-    ElementTable, FlowTable, GilbertElliottTable, GroTable, HostTable, LinkTable, LroTable,
-    OutageTable, PacedTable, PacketRule, PathTable, RawValue, ReadsTable, ReceiveOffload,
+    ByName, ElementTable, FlowTable, GilbertElliottTable, GroTable, HostTable, LinkTable, Located,
+    LroTable, OutageTable, PacedTable, PacketRule, PathTable, RawValue, ReadsTable, ReceiveOffload,
     ReorderTable, RuleTable, ScenarioFile, TransferSize, given, named, tables,
 };
 use scenario::units_text::{BufferSize, share};
@@ -65,31 +65,14 @@ impl PathFit {
     }
 
     fn sender(&self, profile: &str, cc: Option<&str>) -> HostTable {
-        let linux = is_linux(profile);
-        let knobs = self.sender_room(linux).and_then(|room| match linux {
-            true => {
-                let sizes = RawValue::from([Bytes(4 << 10), Bytes(16 << 10), room].to_vec());
-                named([("net.ipv4.tcp_wmem", sizes)])
-            }
-            false => named([
-                ("kern.ipc.maxsockbuf", RawValue::from(room)),
-                ("net.inet.tcp.sendbuf_max", RawValue::from(room)),
-            ]),
-        });
         HostTable {
             profile: given(profile),
             cc: cc.and_then(given),
             mtu: given(Bytes(self.mtu())),
             tso: self.bursts.then(|| true.into()),
-            knobs,
+            knobs: send_buffer_knobs(profile, self.flight),
             ..HostTable::default()
         }
-    }
-
-    /// Returns the send buffer limit if the recorded flight exceeds the system's default limit.
-    fn sender_room(&self, linux: bool) -> Option<Bytes> {
-        let own = if linux { LINUX_ROOM } else { FREEBSD_ROOM };
-        (self.flight > own).then(|| Bytes((self.flight * 2).min(BUFFERS.1)))
     }
 
     fn receiver(&self) -> HostTable {
@@ -107,26 +90,12 @@ impl PathFit {
         });
         let lro = self.per_ack.filter(|_| !linux);
         let lro = lro.map(|_| LroTable { flush: wait, ..LroTable::default() });
-        let knobs = self.window.and_then(|window| match linux {
-            true => {
-                let room = (window * RMEM.0 / RMEM.1).clamp(BUFFERS.0, BUFFERS.1);
-                let sizes = [4 << 10, room, room].map(Bytes).to_vec();
-                named([("net.ipv4.tcp_rmem", RawValue::from(sizes))])
-            }
-            false => {
-                let window = Bytes(window.clamp(BUFFERS.0, BUFFERS.1));
-                named([
-                    ("net.inet.tcp.recvspace", RawValue::from(window)),
-                    ("net.inet.tcp.recvbuf_auto", RawValue::from(0)),
-                ])
-            }
-        });
         HostTable {
             profile: given(profile),
             mtu: given(Bytes(self.mtu())),
             lro: lro.and_then(|limits| given(ReceiveOffload::Limits(limits))),
             gro: gro.and_then(|limits| given(ReceiveOffload::Limits(limits))),
-            knobs,
+            knobs: self.window.and_then(|window| receive_window_knobs(profile, window)),
             ..HostTable::default()
         }
     }
@@ -144,6 +113,47 @@ impl PathFit {
             late: self.late,
         };
         path.table(chance)
+    }
+}
+
+/// Knobs of a host, by name.
+type Knobs = Option<Located<ByName<RawValue>>>;
+
+/// Returns the knobs of a TCP sender's buffer if the recorded flight exceeds the system's default
+/// limit.
+pub(crate) fn send_buffer_knobs(profile: &str, flight: u64) -> Knobs {
+    let linux = is_linux(profile);
+    if flight <= if linux { LINUX_ROOM } else { FREEBSD_ROOM } {
+        return None;
+    }
+    let room = Bytes(flight.saturating_mul(2).min(BUFFERS.1));
+    match linux {
+        true => {
+            let sizes = RawValue::from([Bytes(4 << 10), Bytes(16 << 10), room].to_vec());
+            named([("net.ipv4.tcp_wmem", sizes)])
+        }
+        false => named([
+            ("kern.ipc.maxsockbuf", RawValue::from(room)),
+            ("net.inet.tcp.sendbuf_max", RawValue::from(room)),
+        ]),
+    }
+}
+
+/// Returns the knobs of a TCP receiver that advertises at most `window` bytes.
+pub(crate) fn receive_window_knobs(profile: &str, window: u64) -> Knobs {
+    match is_linux(profile) {
+        true => {
+            let room = (window.saturating_mul(RMEM.0) / RMEM.1).clamp(BUFFERS.0, BUFFERS.1);
+            let sizes = [4 << 10, room, room].map(Bytes).to_vec();
+            named([("net.ipv4.tcp_rmem", RawValue::from(sizes))])
+        }
+        false => {
+            let window = Bytes(window.clamp(BUFFERS.0, BUFFERS.1));
+            named([
+                ("net.inet.tcp.recvspace", RawValue::from(window)),
+                ("net.inet.tcp.recvbuf_auto", RawValue::from(0)),
+            ])
+        }
     }
 }
 

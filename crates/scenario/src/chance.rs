@@ -1,6 +1,7 @@
 //! Rules that select the packets an element affects: `"1%"`, or a table for other rules.
 
 use core::num::NonZeroU64;
+use std::collections::BTreeSet;
 
 use serde_json::{Value as Json, json};
 use sim::scenario::{ByteRange, GilbertElliott, PacketClass, Schedule, SelectionRule};
@@ -313,9 +314,10 @@ impl KeyCodec for PacketNumbersType {
         };
         let number = IntegerType { least: 1, most: MAX_COUNT };
         let mut numbers: Vec<u64> = Vec::with_capacity(items.len());
+        let mut listed = BTreeSet::new();
         for item in items {
             let n = number.read(key, item, reader)?;
-            if numbers.contains(&n) {
+            if !listed.insert(n) {
                 reader.report(SpannedError::new(item.span, format!("packet {n} is listed twice")));
             }
             numbers.push(n);

@@ -32,7 +32,10 @@ impl Hosts {
         if found.is_none() && !self.names.is_empty() {
             let fault = SpannedError::new(name.span, format!("there is no host {:?}", name.value));
             let names = || self.names.iter().map(String::as_str);
-            reader.report(fault.expected(one_of(names())).hint(did_you_mean(&name.value, names())));
+            reader.report(match reader.suggests() {
+                true => fault.expected(one_of(names())).hint(did_you_mean(&name.value, names())),
+                false => fault,
+            });
         }
         found
     }

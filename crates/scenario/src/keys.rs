@@ -13,7 +13,7 @@ use super::Overrides;
 use super::files::Files;
 use super::kernel::{KernelHost, ProgramHost};
 use super::nearest::{did_you_mean, nearest, one_of};
-use super::source::{SpannedError, TextSpan};
+use super::source::{ReportedErrors, SpannedError, TextSpan};
 use super::tree::{TomlEntry, TomlNode, TomlValue};
 
 /// Type of a key's value, for the schema and the reference.
@@ -73,7 +73,7 @@ pub(super) struct TableSpec {
 /// Collects errors and reads the files that tables refer to.
 #[derive(Debug, Default)]
 pub(super) struct ScenarioReader {
-    pub(super) errors: Vec<SpannedError>,
+    pub(super) errors: ReportedErrors,
     pub(super) files: Files,
     /// External congestion controllers, in addition to the registry's.
     pub(super) controllers: Vec<ExternalAlgorithm>,
@@ -214,6 +214,17 @@ impl ScenarioReader {
         self.errors.push(fault);
     }
 
+    /// Returns whether an error needs a suggestion: of many errors only the first are shown.
+    pub(super) const fn suggests(&self) -> bool {
+        !self.errors.are_many()
+    }
+
+    fn note_invalid(&mut self, key: &'static str) {
+        if !self.invalid_keys.contains(&key) {
+            self.invalid_keys.push(key);
+        }
+    }
+
     /// Returns whether the key had an invalid value in any table.
     pub(super) fn was_invalid<S>(&self, key: &Key<S>) -> bool {
         self.invalid_keys.contains(&key.name)
@@ -322,7 +333,7 @@ impl<'n> TableFields<'n> {
         let node = self.node(key)?;
         let value = key.shape.read(key.name, node, reader);
         if value.is_none() {
-            reader.invalid_keys.push(key.name);
+            reader.note_invalid(key.name);
         }
         Some(Located { value: value?, span: node.span })
     }

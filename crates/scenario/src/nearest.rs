@@ -1,5 +1,8 @@
 //! Suggestions for misspelt names, and for versions of a name that are not known.
 
+/// Maximum length of a name that is compared.
+const MAX_LENGTH: usize = 256;
+
 /// Returns the candidate of the nearest version, for a name with a version such as `linux-6.19`;
 /// otherwise the one with the smallest Damerau-Levenshtein distance to `name`, if it is small.
 pub fn nearest<'c>(name: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
@@ -65,6 +68,8 @@ fn most_similar<'c>(name: &str, candidates: impl IntoIterator<Item = &'c str>) -
     let allowed = (name.chars().count() / 3).max(1);
     candidates
         .into_iter()
+        // The time is the product of both lengths.
+        .filter(|candidate| name.len().max(candidate.len()) <= MAX_LENGTH)
         .map(|candidate| {
             let distance = strsim::damerau_levenshtein(&small, &candidate.to_lowercase());
             // A prefix or suffix of a candidate: `freebsd-13`, `abc_l_var`.
@@ -85,9 +90,18 @@ pub(super) fn did_you_mean<'c>(
     nearest(name, candidates).map(|near| format!("did you mean `{near}`?"))
 }
 
-/// Formats names as a list: `` `a`, `b` or `c` ``.
+/// Maximum number of names in a list of [`one_of`].
+const MAX_NAMES: usize = 60;
+
+/// Formats names as a list: `` `a`, `b` or `c` ``; of many, the first [`MAX_NAMES`].
 pub(super) fn one_of<'c>(names: impl IntoIterator<Item = &'c str>) -> String {
-    let quoted: Vec<String> = names.into_iter().map(|name| format!("`{name}`")).collect();
+    let mut names = names.into_iter();
+    let mut quoted: Vec<String> =
+        names.by_ref().take(MAX_NAMES).map(|name| format!("`{name}`")).collect();
+    match names.count() {
+        0 => {}
+        others => quoted.push(format!("one of {others} others")),
+    }
     match quoted.split_last() {
         Some((last, [])) => last.clone(),
         Some((last, rest)) => format!("{} or {last}", rest.join(", ")),
@@ -156,5 +170,7 @@ mod tests {
     fn lists_read_as_sentences() {
         assert_eq!(one_of(["a"]), "`a`");
         assert_eq!(one_of(["a", "b", "c"]), "`a`, `b` or `c`");
+        let many = one_of(core::iter::repeat_n("h", 2_000));
+        assert!(many.ends_with("`h`, `h` or one of 1940 others"), "{many}");
     }
 }

@@ -145,6 +145,7 @@ fn report_missing(
     let fault = SpannedError::new(wanted.span, message);
     let names = || names_between(routes, ends);
     reader.report(match unnamed {
+        _ if !reader.suggests() => fault,
         true => {
             fault.hint(format!("the only path there has no name: add name = {:?}", wanted.value))
         }

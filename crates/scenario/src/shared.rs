@@ -55,6 +55,7 @@ impl SharedElements {
             let fault =
                 SpannedError::new(name.span, format!("there is no [shared.{}]", name.value));
             let fault = match self.names.is_empty() {
+                _ if !reader.suggests() => fault,
                 true => fault.hint("declare it: [shared.NAME] link = { ... }".to_owned()),
                 false => fault.expected(one_of(names())).hint(did_you_mean(&name.value, names())),
             };

@@ -10,6 +10,63 @@ pub(super) struct TextSpan {
     end: usize,
 }
 
+/// Maximum number of errors that are reported one by one.
+const MAX_ERRORS: usize = 20;
+
+/// Errors of a scenario, counted; only the first [`MAX_ERRORS`] in the text and the one after them
+/// are kept, so that a file with an error in each word needs little memory.
+#[derive(Debug, Default)]
+pub(super) struct ReportedErrors {
+    kept: Vec<SpannedError>,
+    total: usize,
+}
+
+impl ReportedErrors {
+    pub(super) fn push(&mut self, fault: SpannedError) {
+        self.total += 1;
+        self.kept.push(fault);
+        if self.kept.len() > 4 * MAX_ERRORS {
+            self.shorten();
+        }
+    }
+
+    /// Sorts the errors by position and drops those that are not reported.
+    fn shorten(&mut self) {
+        self.kept.sort_by_key(|fault| fault.place);
+        self.kept.truncate(MAX_ERRORS + 1);
+    }
+
+    /// Adds the errors that are not among these.
+    pub(super) fn merge(&mut self, others: Self) {
+        self.total += others.total - others.kept.len();
+        for fault in others.kept {
+            if !self.kept.contains(&fault) {
+                self.push(fault);
+            }
+        }
+    }
+
+    /// Returns the number of errors, those that were not kept included.
+    pub(super) const fn len(&self) -> usize {
+        self.total
+    }
+
+    pub(super) const fn is_empty(&self) -> bool {
+        self.total == 0
+    }
+
+    /// Returns whether more errors were found than are reported: another one needs no suggestion.
+    pub(super) const fn are_many(&self) -> bool {
+        self.total > 4 * MAX_ERRORS
+    }
+}
+
+impl From<Vec<SpannedError>> for ReportedErrors {
+    fn from(faults: Vec<SpannedError>) -> Self {
+        Self { total: faults.len(), kept: faults }
+    }
+}
+
 /// The source texts of a scenario: the file, then the arguments.
 #[derive(Debug)]
 pub(super) struct Sources<'t> {
@@ -65,10 +122,17 @@ impl<'t> Sources<'t> {
         text[..floor(text, place.start)].matches('\n').count() + 1
     }
 
-    /// Converts `faults`, sorted by position.
-    pub(super) fn errors(&self, mut faults: Vec<SpannedError>) -> Vec<ScenarioError> {
-        faults.sort_by_key(|fault| fault.place);
-        faults.into_iter().map(|fault| self.error(fault)).collect()
+    /// Converts `faults`, sorted by position. Of more than [`MAX_ERRORS`] the last one reported is
+    /// the number of the others, at the position of the first of them.
+    pub(super) fn errors(&self, faults: impl Into<ReportedErrors>) -> Vec<ScenarioError> {
+        let mut faults = faults.into();
+        faults.shorten();
+        let others = faults.total.saturating_sub(MAX_ERRORS);
+        if let Some(first_other) = faults.kept.get_mut(MAX_ERRORS).filter(|_| others > 1) {
+            *first_other =
+                SpannedError::new(first_other.place, format!("{others} more errors from here on"));
+        }
+        faults.kept.into_iter().map(|fault| self.error(fault)).collect()
     }
 
     fn error(&self, fault: SpannedError) -> ScenarioError {

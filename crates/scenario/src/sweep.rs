@@ -23,7 +23,7 @@ use super::keys::{Key, Located, ScenarioReader};
 use super::kinds::{IntegerType, TableType, TextType};
 use super::overrides::Override;
 use super::setting::RawValues;
-use super::source::{Sources, SpannedError};
+use super::source::{ReportedErrors, Sources, SpannedError};
 use super::table::table;
 use super::tree::{TomlNode, TomlValue};
 use super::{Overrides, ScenarioError, compose, hex, tree, world};
@@ -224,7 +224,7 @@ impl<'t> Study<'t> {
     /// Reads the scenario with each value of each axis once; returns the seed of the first.
     fn try_values(&self) -> Result<u64, Vec<ScenarioError>> {
         let first = vec![0; self.axes.len()];
-        let mut faults: Vec<SpannedError> = Vec::new();
+        let mut faults = ReportedErrors::default();
         let seed = match self.scenario_at(&first) {
             Ok(scenario) => scenario.seed,
             Err(wrong) => return Err(self.sources.errors(wrong)),
@@ -234,19 +234,14 @@ impl<'t> Study<'t> {
                 let mut point = first.clone();
                 point[number] = value;
                 if let Err(wrong) = self.scenario_at(&point) {
-                    faults.extend(
-                        wrong
-                            .into_iter()
-                            .filter(|fault| !faults.contains(fault))
-                            .collect::<Vec<_>>(),
-                    );
+                    faults.merge(wrong);
                 }
             }
         }
         if faults.is_empty() { Ok(seed) } else { Err(self.sources.errors(faults)) }
     }
 
-    fn scenario_at(&self, point: &[usize]) -> Result<Scenario, Vec<SpannedError>> {
+    fn scenario_at(&self, point: &[usize]) -> Result<Scenario, ReportedErrors> {
         let mut root = self.root.clone();
         let mut reader = ScenarioReader::with_overrides(&self.known);
         for (axis, &value) in self.axes.iter().zip(point) {

@@ -49,6 +49,11 @@ impl RouteTable {
         self.stops[number as usize]
     }
 
+    /// Returns the number of hops of all routes.
+    pub(crate) fn len(&self) -> usize {
+        self.stops.len()
+    }
+
     /// Returns the first hops of the forward and the reverse route of a path.
     pub(crate) fn of_path(&self, path: usize) -> Option<[u32; 2]> {
         self.starts.as_chunks().0.get(path).copied()

@@ -14,6 +14,8 @@ pub enum RunError {
     Setup(SetupError),
     /// An element that duplicates packets made more than [`MAX_PACKETS_IN_FLIGHT`] of them.
     Duplicates(DuplicationLimit),
+    /// More than [`MAX_PACKETS_IN_FLIGHT`] packets were in flight.
+    InFlight(InFlightLimit),
     /// A user-defined congestion controller failed.
     Controller(ControllerError),
     /// The observer stopped the run ([`Observer::progress`](crate::Observer::progress)).
@@ -33,8 +35,23 @@ pub struct DuplicationLimit {
     pub at: Instant,
 }
 
-/// Number of packets in flight, or of copies made at one instant, at which duplication stops and
-/// the run is aborted: about 400 MB of memory.
+/// The element that held the most packets when too many were in flight.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct InFlightLimit {
+    /// Index of the path.
+    pub path: usize,
+    /// Whether the element is in the reverse direction.
+    pub reverse: bool,
+    /// Index of the element in that direction.
+    pub element: usize,
+    /// Packets in the element.
+    pub held: usize,
+    /// Time of the event.
+    pub at: Instant,
+}
+
+/// Number of packets in flight, or of copies made at one instant, at which the run is aborted:
+/// about 400 MB of memory.
 pub const MAX_PACKETS_IN_FLIGHT: usize = 1 << 21;
 
 impl From<SetupError> for RunError {
@@ -54,6 +71,16 @@ impl fmt::Display for RunError {
                     f,
                     "path[{path}].{way}[{element}] duplicates packets without bound: more than \
                      {MAX_PACKETS_IN_FLIGHT} in flight after {s:.6} s (elements count from 0)"
+                )
+            }
+            Self::InFlight(InFlightLimit { path, reverse, element, held, at }) => {
+                let way = if *reverse { "return" } else { "forward" };
+                let s = at.since(Instant::ZERO).as_secs_f64();
+                write!(
+                    f,
+                    "more than {MAX_PACKETS_IN_FLIGHT} packets are in flight after {s:.6} s, {held} of \
+                     them in path[{path}].{way}[{element}] (elements count from 0); lower its \
+                     `delay` or `buffer`, or the `rate` of what is sent"
                 )
             }
             Self::Controller(ControllerError(why)) => f.write_str(why),

@@ -9,11 +9,12 @@ use net::offload::{GroParams, LroParams};
 use record::{Event, EventSource, Recorder, SenderState};
 use sim::Observer;
 use sim::scenario::{
-    App, ElementSpec, FlowSpec, PacketClass, ReceiveOffloadSpec, Scenario, SelectionRule,
+    App, DatagramInterval, DatagramSpec, ElementSpec, FlowSpec, PacketClass, ReceiveOffloadSpec,
+    Scenario, SelectionRule,
 };
 use tcp::knobs::{self, KnobValue};
 use tcp::profile::NAMES;
-use units::{Bytes, Duration, Instant, Ratio};
+use units::{Bytes, Duration, Instant, Rate, Ratio};
 
 /// A line that accepts a packet only while it is idle: of a burst all but the first are dropped.
 fn without_queue() -> Vec<ElementSpec> {
@@ -268,6 +269,36 @@ fn hosts_with_zero_delay_answer_each_other_without_end() {
         let outcome = sim::run(&scenario, &mut record::NullRecorder).unwrap();
         assert!(outcome.flows[0].finished, "{name}");
     }
+}
+
+/// Small datagrams at a high rate over a long delay: the run ends with an error that names the
+/// element, before memory is exhausted.
+#[test]
+fn too_many_packets_in_flight_end_the_run() {
+    let hosts = [host("a", "linux-6.18"), host("b", "linux-6.18")];
+    let fast = 100 * GBIT;
+    let mut forward = route(fast, Duration::from_secs(10));
+    forward.insert(
+        0,
+        ElementSpec::Loss {
+            rule: SelectionRule::Share(Ratio::new(0, 1).unwrap()),
+            only: PacketClass::All,
+        },
+    );
+    let datagrams = App::Datagrams(DatagramSpec {
+        size: Bytes(100),
+        interval: DatagramInterval::Fixed(Duration::from_nanos(20)),
+        count: None,
+        echo: false,
+    });
+    let mut scenario = pair(hosts, forward, route(fast, ms(10)), bulk(1_000));
+    scenario.flows[0].app = datagrams;
+    let error = sim::run(&scenario, &mut record::NullRecorder).unwrap_err();
+    let sim::RunError::InFlight(limit) = error else { panic!("{error}") };
+    assert_eq!((limit.path, limit.reverse), (0, false));
+    assert!(limit.held > sim::MAX_PACKETS_IN_FLIGHT / 2, "{error}");
+    assert!(limit.at < Instant::from_nanos(200_000_000), "{error}");
+    assert!(error.to_string().contains(" in path[0].forward["), "{error}");
 }
 
 /// Thirty elements that duplicate each packet make 2^30 copies of one: the run ends at the element

@@ -24,7 +24,11 @@ const LARGER: u64 = 8;
 /// The changes to try, one for each limit.
 pub(crate) fn cures(fitted: &QuicFit) -> Vec<Cure> {
     let mut cures = Vec::new();
-    if fitted.flow_limited {
+    if fitted.flow_limited && fitted.tcp.is_some() {
+        let fit = QuicFit { flow_limited: false, reads: None, ..fitted.clone() };
+        let label = Some("and the receive buffer of the system");
+        cures.push(Cure { set: Vec::new(), fit: Some(fit), label });
+    } else if fitted.flow_limited {
         let names = ["initial_max_data", "initial_max_stream_data"];
         let windows = names.iter().zip(fitted.windows_of_peer).filter_map(|(name, window)| {
             Some(format!("receiver.knobs.{name}={}B", window?.saturating_mul(LARGER)))
@@ -44,7 +48,7 @@ pub(crate) fn cures(fitted: &QuicFit) -> Vec<Cure> {
     if !fitted.losses.packets.is_empty() {
         cures.push(Cure::of(vec!["path.forward.loss=0%".to_owned()]));
     }
-    if let Some((_, extent)) = fitted.late {
+    if let Some((_, extent)) = fitted.late.filter(|_| fitted.tcp.is_none()) {
         cures.push(Cure::of(vec![
             format!("sender.knobs.kPacketThreshold={}", extent.saturating_add(1).min(1_000_000)),
             // Twice the round trip: RFC 9002 section 6.1.2 recommends 9/8.

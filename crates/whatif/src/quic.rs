@@ -5,6 +5,7 @@ use ingest::inputs::QuicConnection;
 use quic::flow_control::Windows;
 use quic::profile::QuicProfile;
 use runner::stop::{NEVER, StopFlag};
+use tcp::profile::TcpProfile;
 
 use super::cures::cures;
 use super::{
@@ -36,6 +37,9 @@ pub fn quic_scenario_of(connection: &QuicConnection) -> Result<String, FitError>
 /// The fit, with the flow control windows of the named stack if the log has none.
 fn fit_of(connection: &QuicConnection, named: Option<&str>) -> Result<QuicFit, FitError> {
     let logged = connection.sender.as_ref().map(|sender| sender.profile.as_str());
+    if let Some(name) = logged.filter(|name| TcpProfile::named(name).is_some()) {
+        return QuicFit::of_tcp(&connection.analysis, name);
+    }
     let profile = named.map(|name| split(name).0).or(logged).and_then(QuicProfile::named);
     let default = profile.map(|profile| {
         let Windows { connection, stream } = profile.windows;
@@ -44,19 +48,30 @@ fn fit_of(connection: &QuicConnection, named: Option<&str>) -> Result<QuicFit, F
     QuicFit::of_stack(&connection.analysis, default)
 }
 
-/// Senders that the log may be of: the one named, with its default congestion control first.
+/// Senders that the log may be of: the one named, with its default congestion control first. A
+/// profile and a controller that no scenario has are those of a sender that is not named.
 fn possible<'a>(connection: &'a QuicConnection, named: Option<&'a str>) -> Vec<(&'a str, &'a str)> {
     let logged = connection.sender.as_ref();
     let logged = logged.map(|sender| (sender.profile.as_str(), sender.cc.as_deref()));
+    let logged = logged.filter(|(profile, _)| is_known(profile));
     let Some((profile, cc)) = named.map(split).or(logged) else { return UNNAMED.to_vec() };
-    let default = QuicProfile::named(profile).map_or("newreno", |profile| profile.default_cc);
-    match cc {
+    let tcp = TcpProfile::named(profile);
+    let is_offered = |cc: &&str| tcp.as_ref().is_none_or(|tcp| tcp.algorithm(cc).is_ok());
+    let default = match &tcp {
+        Some(_) => "cubic",
+        None => QuicProfile::named(profile).map_or("newreno", |profile| profile.default_cc),
+    };
+    match cc.filter(is_offered) {
         Some(cc) => vec![(profile, cc)],
         None => {
             let other = if default == "newreno" { "cubic" } else { "newreno" };
             vec![(profile, default), (profile, other)]
         }
     }
+}
+
+fn is_known(profile: &str) -> bool {
+    TcpProfile::named(profile).is_some() || QuicProfile::named(profile).is_some()
 }
 
 impl WhatIf {

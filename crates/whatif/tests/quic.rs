@@ -42,8 +42,12 @@ bulk = "10MB"
 
 /// The log of the sender of [`BASE`] with some keys set.
 fn log(set: &[&str]) -> Vec<u8> {
+    log_of(BASE, set)
+}
+
+fn log_of(base: &str, set: &[&str]) -> Vec<u8> {
     let set = set.iter().map(|set| (*set).to_owned()).collect();
-    let loaded = load(BASE, "run", &Overrides { set, ..Overrides::default() });
+    let loaded = load(base, "run", &Overrides { set, ..Overrides::default() });
     let loaded = loaded.unwrap_or_else(|errors| panic!("{errors:?}"));
     let mut scenario = loaded.scenario.clone();
     let side = LoggedEndpoint::sender(&mut scenario, 0).unwrap();
@@ -238,4 +242,48 @@ fn the_page_has_the_figures_and_curves() {
     for (progress, bytes) in all.chain(others) {
         assert_eq!(progress.delivered.last().map(|last| last.1), Some(bytes));
     }
+}
+
+/// The log of a TCP sender, in the terms of QUIC, gives a scenario of TCP with the recorded packets,
+/// rate and time.
+#[test]
+fn the_log_of_a_tcp_sender_gives_tcp_hosts() {
+    let (before, after) = BASE.split_once("[host.server.knobs]").unwrap();
+    let (_, after) = after.split_once("[[path]]").unwrap();
+    for (profile, cc) in [
+        ("linux-6.18", "cubic"),
+        ("linux-6.18", "bbr"),
+        ("freebsd-14.3", "newreno"),
+        ("freebsd-rack-main", "cubic"),
+        ("rfc", "newreno"),
+    ] {
+        let base = format!("{before}[[path]]{after}").replace("quic-rfc9002", profile);
+        let cc = format!("host.client.cc={cc}");
+        for set in [&[cc.as_str()][..], &[&cc, "host.client.tso=true", "host.client.mtu=1400B"]] {
+            let log = log_of(&base, set);
+            let connection = read(&log);
+            let text = whatif::quic_scenario_of(&connection).unwrap();
+            let loaded = load(&text, "fitted", &Overrides::default());
+            let loaded = loaded.unwrap_or_else(|errors| panic!("{profile}: {errors:?}\n{text}"));
+            let outcome = sim::run(&loaded.scenario, &mut record::NullRecorder).unwrap();
+            assert!(outcome.flows[0].finished, "{profile}");
+            let mtu = if set.len() > 1 { 1_400 } else { 1_500 };
+            assert!(text.contains(&format!("mtu = \"{mtu}B\"")), "{profile}: {text}");
+            assert!(!text.contains("quic"), "{profile}: {text}");
+            let answer = WhatIf::of_quic(&connection, &WhatIfRequest::default()).unwrap();
+            let best = &answer.senders[0].course;
+            let off = best.time_s / answer.recorded.time_s - 1.0;
+            assert!(off.abs() < 0.1, "{profile} {set:?}: {off} {text}");
+        }
+    }
+}
+
+/// A profile that no scenario has is no sender.
+#[test]
+fn a_profile_that_is_not_known_is_not_written() {
+    let log = String::from_utf8(log(&[])).unwrap();
+    let other = log.replace("\"profile\":\"quic-rfc9002\"", "\"profile\":\"mine-1.0\"");
+    assert_ne!(log, other);
+    let text = whatif::quic_scenario_of(&read(other.as_bytes())).unwrap();
+    load(&text, "fitted", &Overrides::default()).unwrap();
 }

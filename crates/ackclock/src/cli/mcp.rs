@@ -32,6 +32,9 @@ pub(crate) struct McpArgs {
     /// Largest file that is read
     #[arg(long, value_name = "SIZE", default_value = "256MB", value_parser = size)]
     pub(crate) file_limit: Bytes,
+    /// Most memory of a call; on Linux only
+    #[arg(long, value_name = "SIZE", default_value = "4GB", value_parser = size)]
+    pub(crate) memory_limit: Bytes,
     /// Longest answer
     #[arg(long, value_name = "SIZE", default_value = "60kB", value_parser = size)]
     pub(crate) answer_limit: Bytes,

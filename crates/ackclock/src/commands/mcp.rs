@@ -5,6 +5,8 @@
 //! `--json` ([`call`]), so that limits of time hold whatever the call does, and answers are those of
 //! the command line.
 
+#[cfg(target_os = "linux")]
+mod bounds;
 mod call;
 mod messages;
 mod shorten;
@@ -52,6 +54,7 @@ pub(super) fn run(args: &McpArgs) -> Result<ExitCode, Failure> {
         time: std::time::Duration::from_nanos(args.time_limit.as_nanos()),
         answer: usize::try_from(args.answer_limit.get()).unwrap_or(usize::MAX),
         file: args.file_limit.get(),
+        memory: args.memory_limit.get(),
     };
     let (inbox, pending) = (read_messages(), VecDeque::new());
     let mut server = Server { folders, limits, inbox, pending, ended: false };

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use diagnose::AnalysisSettings;
 use ingest::inputs::{self, CapturedConnection, InputKind, QuicConnection, ReadMode, Reading};
 use runner::stop::NEVER;
+use scenario::Overrides;
 use whatif::{KernelRunner, WhatIf, WhatIfError, WhatIfRequest, quic_scenario_of, scenario_of};
 
 use super::diagnose::source;
@@ -83,6 +84,14 @@ pub(super) fn from(args: &FromArgs) -> Result<ExitCode, Failure> {
         Recording::Quic(connection) => quic_scenario_of(&connection),
     };
     let text = text.map_err(|unfit| Failure::new(format!("{}: {unfit}", args.file.display())))?;
+    let checked = scenario::load(&text, "fitted scenario", &Overrides::default());
+    checked.map_err(|errors| {
+        let why = errors.first().map(ToString::to_string).unwrap_or_default();
+        Failure::new(format!(
+            "{}: no scenario can have what was fitted: {why}",
+            args.file.display()
+        ))
+    })?;
     print(&text)?;
     Ok(ExitCode::SUCCESS)
 }

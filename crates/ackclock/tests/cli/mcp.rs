@@ -172,3 +172,57 @@ fn limits_and_mistakes_have_answers() {
     assert!(text(&answers[6], true).contains("stopped after 2 s (--time-limit)"));
     assert!(text(&answers[7], true).contains("(--answer-limit)"));
 }
+
+/// The processes whose parent is `parent`.
+#[cfg(target_os = "linux")]
+fn children(parent: u32) -> Vec<u32> {
+    let path = format!("/proc/{parent}/task/{parent}/children");
+    let list = std::fs::read_to_string(path).unwrap_or_default();
+    list.split_whitespace().filter_map(|number| number.parse().ok()).collect()
+}
+
+/// The process of a call ends with a server that is killed.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_killed_server_leaves_no_process() {
+    let dir = TestDirectory::new("a_killed_server_of_mcp");
+    dir.write("small.toml", SMALL);
+    let endless = json!({ "file": "small.toml", "set": ["bulk.bulk=1000GB", "duration=100000s"] });
+    let mut command = dir.command(&["mcp", "--allow", "."]);
+    let mut server = command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    let mut input = server.stdin.take().unwrap();
+    writeln!(input, "{}", call(1, "run", &endless)).unwrap();
+    let wait = |is_done: &dyn Fn() -> bool| {
+        (0..2_000).any(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+            is_done()
+        })
+    };
+    assert!(wait(&|| !children(server.id()).is_empty()));
+    let child = children(server.id())[0];
+    // SIGKILL: the server cannot end its calls.
+    server.kill().unwrap();
+    server.wait().unwrap();
+    let is_gone = || {
+        let stat = std::fs::read_to_string(format!("/proc/{child}/stat")).unwrap_or_default();
+        stat.is_empty() || stat.contains(") Z ")
+    };
+    assert!(wait(&is_gone), "{child}");
+}
+
+/// A call that needs more memory than allowed ends with an answer.
+#[cfg(target_os = "linux")]
+#[test]
+fn the_memory_of_a_call_is_limited() {
+    let dir = TestDirectory::new("the_memory_of_a_call_of_mcp");
+    let datagrams = "udp = { size = \"100B\", rate = \"100Gbit/s\" }";
+    let many = SMALL.replace("rate = \"10Mbit/s\"", "rate = \"100Gbit/s\"");
+    let many = many.lines().map(|line| if line.starts_with("bulk") { datagrams } else { line });
+    let many = many.collect::<Vec<_>>().join("\n");
+    dir.write("many.toml", &many);
+    let run = |set: &[&str]| call(1, "run", &json!({ "file": "many.toml", "set": set }));
+    let arguments = ["mcp", "--allow", ".", "--memory-limit", "100MB"];
+    let answers = exchange(&dir, &arguments, &[run(&["path.delay=10s"])]);
+    let text = text(&answers[0], true);
+    assert!(text.contains("stopped at 100 MB of memory (--memory-limit)"), "{text}");
+}

@@ -4,7 +4,11 @@ use scenario::document::{HostTable, PathTable, RawValue, given, named};
 use units::{Bytes, Duration};
 
 use super::{IP_UDP, QuicFit};
-use crate::text::{FitDocument, FittedPath, LossPattern, MTU, outage, transfer};
+use crate::text::{
+    FitDocument, FittedPath, LossPattern, MTU, outage, receive_window_knobs, send_buffer_knobs,
+    transfer,
+};
+use tcp::profile::TcpProfile;
 
 /// A flow control window that never limits.
 const UNLIMITED: u64 = 1 << 40;
@@ -26,7 +30,7 @@ impl QuicFit {
             bases: &self.bases,
             time: self.time,
             sender: self.sender(profile, cc),
-            receiver: self.receiver(),
+            receiver: self.receiver(profile),
             path: self.path(chance),
             flow: transfer(self.bytes, self.writes, self.reads),
         };
@@ -35,10 +39,20 @@ impl QuicFit {
 
     /// IP bytes of a full datagram.
     fn mtu(&self) -> u64 {
-        (self.datagram + IP_UDP).clamp(MTU.0.max(1_228), MTU.1)
+        let headers = if self.tcp.is_some() { 0 } else { IP_UDP };
+        (self.datagram + headers).clamp(MTU.0.max(1_228), MTU.1)
     }
 
     fn sender(&self, profile: &str, cc: Option<&str>) -> HostTable {
+        if is_tcp(profile) {
+            return HostTable {
+                profile: given(profile),
+                cc: cc.and_then(given),
+                mtu: given(Bytes(self.mtu())),
+                knobs: send_buffer_knobs(profile, self.flight),
+                ..HostTable::default()
+            };
+        }
         let flight = self.flight.min(UNLIMITED);
         let room = (flight * 2 > SEND_BUFFER).then(|| RawValue::from(Bytes(flight * 4)));
         let knobs = room.and_then(|room| named([("sendQueueLimit", room)]));
@@ -51,7 +65,18 @@ impl QuicFit {
         }
     }
 
-    fn receiver(&self) -> HostTable {
+    /// Returns the receiver, which has the transport of the sender.
+    fn receiver(&self, sender: &str) -> HostTable {
+        if is_tcp(sender) {
+            let profile = self.tcp.as_deref().unwrap_or(sender);
+            let window = self.windows_of_peer[0].filter(|_| self.flow_limited);
+            return HostTable {
+                profile: given(profile),
+                mtu: given(Bytes(self.mtu())),
+                knobs: window.and_then(|window| receive_window_knobs(profile, window)),
+                ..HostTable::default()
+            };
+        }
         let window = |index: usize| {
             let window = self.windows_of_peer[index].unwrap_or(UNLIMITED);
             RawValue::from(Bytes(window.clamp(self.datagram, UNLIMITED)))
@@ -86,4 +111,8 @@ impl QuicFit {
         };
         path.table(chance)
     }
+}
+
+fn is_tcp(profile: &str) -> bool {
+    TcpProfile::named(profile).is_some()
 }

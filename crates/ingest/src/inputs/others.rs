@@ -41,7 +41,7 @@ impl OtherFrames {
             WireProblem::NotIp => self.not_ip += 1,
             WireProblem::Fragment => self.fragments += 1,
             WireProblem::Cut { .. } => self.cut += 1,
-            WireProblem::BadLength => self.broken += 1,
+            WireProblem::BadLength | WireProblem::TooLong => self.broken += 1,
             WireProblem::NotTcp(protocol) => {
                 let port = |at: usize| match frame.get(error.offset + at..error.offset + at + 2) {
                     Some(&[high, low]) => u16::from_be_bytes([high, low]),

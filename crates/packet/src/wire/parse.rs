@@ -19,6 +19,10 @@ use crate::{Flags, IpVersion, Segment};
 /// Bytes of a TCP header without options.
 const TCP_HEADER: usize = 20;
 
+/// Maximum bytes of a packet that segmentation offload passes (Linux `GSO_MAX_SIZE`, 8 times 65,535):
+/// none is longer, whatever the record of a capture claims.
+const MAX_PACKET: usize = 8 * 65_535;
+
 /// Most headers of IP in a packet: tunnels within tunnels.
 pub(super) const MAX_DEPTH: usize = 8;
 
@@ -122,6 +126,9 @@ pub(super) fn parse_ip(
     // Truncated bytes count towards the length.
     let there = captured.len().max(original.saturating_sub(tcp_start));
     let tcp_len = if reported > headers { reported - headers } else { there };
+    if tcp_len > MAX_PACKET {
+        return Err(WireError::at(tcp_start, WireProblem::TooLong));
+    }
     let payload = tcp_len
         .checked_sub(header_len.max(TCP_HEADER))
         .filter(|_| header_len >= TCP_HEADER)
@@ -208,6 +215,8 @@ pub enum WireProblem {
     Fragment,
     /// The TCP header is shorter than 20 bytes or longer than the packet.
     BadLength,
+    /// The packet claims to be longer than any that segmentation offload passes.
+    TooLong,
 }
 
 impl WireError {
@@ -233,6 +242,9 @@ impl fmt::Display for WireError {
             WireProblem::Fragment => f.write_str("expected a whole packet, found a fragment"),
             WireProblem::BadLength => {
                 f.write_str("the length of the TCP header is below 20 bytes or beyond the packet")
+            }
+            WireProblem::TooLong => {
+                write!(f, "the packet claims more than {MAX_PACKET} bytes, the limit of offloads")
             }
         }
     }

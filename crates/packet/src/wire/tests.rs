@@ -190,6 +190,19 @@ fn errors_have_the_offset() {
     assert_eq!(error(&changed(32, 0x60), Link::Raw), at(32, WireProblem::BadLength));
 }
 
+/// The record of a capture may claim any length; an IP length of zero means that length.
+#[test]
+fn a_packet_is_not_longer_than_offloads_allow() {
+    let mut bytes = bytes_of(&Segment::default(), &linux_pair(), 1);
+    bytes[2..4].fill(0);
+    let long = parse_cut(&bytes, 20 + 8 * 65_535, Link::Raw).unwrap();
+    assert_eq!(long.segment.payload, 8 * 65_535 - 20);
+    for claimed in [21 + 8 * 65_535, 3_760_000_000] {
+        let error = parse_cut(&bytes, claimed, Link::Raw).unwrap_err();
+        assert_eq!(error, WireError { offset: 20, problem: WireProblem::TooLong });
+    }
+}
+
 #[test]
 fn oversized_segments_are_refused_without_output() {
     let mut out = Vec::new();

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use record::{PacketEvent, PacketNumber, TcpBits};
+use record::{PacketEvent, PacketNumber};
 use serde::{Deserialize, Serialize};
 use units::{Duration, FlowId, HostId, Instant};
 

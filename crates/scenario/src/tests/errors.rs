@@ -363,3 +363,44 @@ fn settings_of_a_kernel_that_are_keys_name_the_key() {
     assert_eq!(hint("abc_l_var"), Some("did you mean `net.inet.tcp.abc_l_var`?".to_owned()));
     assert_eq!(hint("warp"), None);
 }
+
+/// Many errors of one text, some of them in one line: the first 20 and the number of the others. The
+/// time and the length of the report do not grow with their product.
+#[test]
+fn of_many_errors_the_first_are_reported() {
+    let hosts: String =
+        (0..2_000).map(|n| format!("[host.h{n}]\nprofile = \"linux-6.18\"\n")).collect();
+    let flows: String = (0..2_000)
+        .map(|n| {
+            format!("[[flow]]\nname = \"f{n}\"\nfrom = \"no{n}\"\nto = \"h{n}\"\nbulk = \"1MB\"\n")
+        })
+        .collect();
+    let keys: String = (0..9_000).map(|n| format!("\nunknown{n} = 1")).collect();
+    let elements = "{ loss = \"1\" }, ".repeat(9_000);
+    let long = "x".repeat(80_000);
+    let no_flow = SMALL.split_once("flow = [").unwrap().0;
+    for (text, first) in [
+        (format!("{no_flow}{hosts}{flows}"), "there is no host \"no0\""),
+        (format!("{SMALL}{keys}"), "has no key `unknown0`"),
+        (SMALL.replace("forward = [", &format!("forward = [{elements}")), "`loss` has no unit"),
+        (format!("{SMALL}{}", hosts.replace("linux-6.18", "linux")), "cannot be \"linux\""),
+        (format!("{no_flow}[host.{long}]\nprofile = \"linux-6.18\"\n{flows}"), "no host \"no0\""),
+    ] {
+        let mistakes = mistakes(&text, &[]);
+        assert_eq!(mistakes.len(), 21, "{}", mistakes[0]);
+        assert!(mistakes[0].contains(first), "{}", mistakes[0]);
+        assert!(mistakes[20].contains(" more errors from here on"), "{}", mistakes[20]);
+        let others = mistakes[20].split(' ').find_map(|word| word.parse::<usize>().ok()).unwrap();
+        assert!(others >= 1_900, "{}", mistakes[20]);
+    }
+}
+
+/// One more than those that are reported is reported itself.
+#[test]
+fn twenty_one_errors_are_all_reported() {
+    let keys = |count: usize| (0..count).map(|n| format!("\nunknown{n} = 1")).collect::<String>();
+    let all = mistakes(&format!("{SMALL}{}", keys(21)), &[]);
+    assert!(all.len() == 21 && all[20].contains("`unknown20`"), "{all:?}");
+    let many = mistakes(&format!("{SMALL}{}", keys(22)), &[]);
+    assert!(many.len() == 21 && many[20].contains(" 2 more errors from here on"), "{many:?}");
+}

@@ -12,7 +12,7 @@ use super::packet_slots::{PacketSlots, RouteCursor, StoredPacket};
 use crate::nic::{Nic, NicBatch};
 use crate::observer::{Observer, PROGRESS_EVERY};
 use crate::routes::{AcceptOutcome, ElementNode, Hop, RouteTable};
-use crate::run_error::{DuplicationLimit, MAX_PACKETS_IN_FLIGHT, RunError};
+use crate::run_error::{DuplicationLimit, InFlightLimit, MAX_PACKETS_IN_FLIGHT, RunError};
 use crate::scenario::{TapPoint, TapSpec};
 
 /// The network between the hosts, with the event queue and the observer.
@@ -108,6 +108,26 @@ impl<'a, O: Observer> Network<'a, O> {
         if self.observer.progress(self.now).is_break() {
             self.give_up(RunError::Stopped);
         }
+        if self.slots.most() > MAX_PACKETS_IN_FLIGHT {
+            let error = self.too_many_in_flight();
+            self.give_up(RunError::InFlight(error));
+        }
+    }
+
+    /// Returns the element that holds the most packets.
+    fn too_many_in_flight(&self) -> InFlightLimit {
+        let mut counts = vec![0; self.routes.len()];
+        for cursor in self.slots.in_use() {
+            if let Some(count) = counts.get_mut(cursor.next.saturating_sub(1) as usize) {
+                *count += 1;
+            }
+        }
+        // Of several the first.
+        let most = counts.iter().enumerate().rev().max_by_key(|(_, held)| **held);
+        let (stop, held) = most.map_or((0, 0), |(stop, held)| (stop as u32, *held));
+        let (path, reverse) = self.routes.path(stop);
+        let element = usize::from(self.routes.position(stop).0);
+        InFlightLimit { path, reverse, element, held, at: self.now }
     }
 
     /// Aborts the run; the first error is kept.

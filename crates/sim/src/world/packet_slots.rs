@@ -141,6 +141,17 @@ impl PacketSlots {
         self.slots.len()
     }
 
+    /// Returns the cursors of the packets that are stored.
+    pub(super) fn in_use(&self) -> impl Iterator<Item = &RouteCursor> {
+        let mut is_free = vec![false; self.slots.len()];
+        let mut next = self.free as usize;
+        while let Some(slot) = self.slots.get(next) {
+            is_free[next] = true;
+            next = slot.way.next as usize;
+        }
+        self.slots.iter().zip(is_free).filter(|(_, free)| !free).map(|(slot, _)| &slot.way)
+    }
+
     /// Copies a packet, with a number of its own.
     pub(super) fn copy(&mut self, id: PacketId, number: PacketNumber) -> PacketId {
         let contents = *self.contents(id);

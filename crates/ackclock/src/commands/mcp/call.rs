@@ -20,6 +20,8 @@ pub(super) struct CallLimits {
     pub(super) answer: usize,
     /// Largest file, in bytes.
     pub(super) file: u64,
+    /// Most memory, in bytes; on Linux.
+    pub(super) memory: u64,
 }
 
 /// How a call ended.
@@ -34,6 +36,8 @@ pub(super) enum Ended {
 
 /// Output that is read of a process: more cannot be shortened.
 const MOST_OUTPUT: u64 = 64 << 20;
+/// What a process of Rust prints before it aborts.
+const OUT_OF_MEMORY: &str = "memory allocation of ";
 /// Time between two looks at the process.
 const STEP: Duration = Duration::from_millis(5);
 
@@ -44,7 +48,7 @@ pub(super) fn run(
     limits: &CallLimits,
     stop: impl FnMut() -> bool,
 ) -> Ended {
-    let started = start(request, folders);
+    let started = start(request, folders, limits);
     let (mut child, out, err) = match started {
         Ok(started) => started,
         Err(error) => return Ended::Failed(format!("cannot start ackclock: {error}")),
@@ -69,6 +73,11 @@ pub(super) fn run(
                 limits.answer
             )),
         },
+        Wait::Ended(_) if err.contains(OUT_OF_MEMORY) => Ended::Failed(format!(
+            "stopped at {} MB of memory (--memory-limit); try a smaller file, one flow, or a \
+             smaller scenario",
+            limits.memory / 1_000_000
+        )),
         Wait::Ended(_) if err.is_empty() => {
             Ended::Failed("ackclock ended without an answer".to_owned())
         }
@@ -83,7 +92,11 @@ fn is_answer(status: ExitStatus, out: &str) -> bool {
 
 type Started = (Child, JoinHandle<String>, JoinHandle<String>);
 
-fn start(request: &ToolRequest, folders: &[PathBuf]) -> std::io::Result<Started> {
+fn start(
+    request: &ToolRequest,
+    folders: &[PathBuf],
+    limits: &CallLimits,
+) -> std::io::Result<Started> {
     // Without /proc the path is unknown: then by the name it was started with.
     let program = std::env::current_exe()
         .ok()
@@ -97,6 +110,10 @@ fn start(request: &ToolRequest, folders: &[PathBuf]) -> std::io::Result<Started>
         command.current_dir(folder);
     }
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    #[cfg(target_os = "linux")]
+    super::bounds::apply(&mut command, limits);
+    #[cfg(not(target_os = "linux"))]
+    let _ = limits;
     let mut child = command.spawn()?;
     if let Some(mut input) = child.stdin.take() {
         // A scenario is shorter than what a message may have; a process that does not read it has ended.
