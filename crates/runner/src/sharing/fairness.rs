@@ -41,13 +41,8 @@ pub struct FairnessReport {
     /// shared fairly, [`DELTA`]; `None` if there was none, or if that is not visible.
     pub convergence_s: Option<f64>,
     /// Whether the seconds are unknown, since a compared flow has no visible reads. Omitted otherwise.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub seconds_not_visible: bool,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature of skip_serializing_if")]
-const fn is_false(value: &bool) -> bool {
-    !*value
 }
 
 /// Rates and fairness per second.
