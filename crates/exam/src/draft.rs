@@ -141,8 +141,9 @@ impl Draft {
             let of_kind = self.others.iter().filter(|(of, _)| *of == kind);
             of_kind.map(|(_, value)| value.clone()).collect::<Vec<_>>()
         };
-        let taps =
-            [CLIENT, SERVER].map(|host| table([("host", host.into()), ("at", "stack".into())]));
+        // The packets of the wires are for a capture between the hosts.
+        let taps = [(CLIENT, "stack"), (SERVER, "stack"), (CLIENT, "wire"), (SERVER, "wire")]
+            .map(|(host, at)| table([("host", host.into()), ("at", at.into())]));
         let mut root = Table::new();
         root.insert("title".into(), self.title.clone().into());
         // Seeds of scenarios are signed in TOML.

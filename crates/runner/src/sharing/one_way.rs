@@ -185,7 +185,7 @@ mod tests {
                 len,
                 size,
                 ect,
-                tcp: TcpBits::default(),
+                tcp: record::TcpBits::default(),
             };
             delays.on_packet_event(at(ms), sent);
         };
