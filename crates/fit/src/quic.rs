@@ -277,14 +277,16 @@ impl QuicFit {
     }
 }
 
-/// Bytes of a full-sized TCP packet: a packet of the log may be a burst of several segments, and the
-/// logged segment size may include options.
+/// Bytes of a full-sized TCP packet. A packet of the log may be a burst of several segments, each
+/// with its headers.
 fn tcp_packet(analysis: &QuicAnalysis, transfer: &QuicTransfer) -> u64 {
-    let with_data = || transfer.packets.iter().filter(|packet| packet.fresh > 0);
-    let single = with_data().filter(|packet| u64::from(packet.fresh) <= analysis.datagram);
-    let headers = with_data().map(|packet| u64::from(packet.bytes.saturating_sub(packet.fresh)));
-    let whole = || analysis.datagram + headers.min().unwrap_or(0);
-    single.map(|packet| u64::from(packet.bytes)).max().unwrap_or_else(whole)
+    let segment = analysis.datagram.max(1);
+    let with_data = transfer.packets.iter().filter(|packet| packet.fresh > 0);
+    let headers = with_data.map(|packet| {
+        u64::from(packet.bytes.saturating_sub(packet.fresh))
+            / u64::from(packet.fresh).div_ceil(segment)
+    });
+    segment + headers.min().unwrap_or(0)
 }
 
 /// Rate in bit/s of IP packets by the spacing of the ACKs of packets that were sent more closely: the

@@ -14,7 +14,7 @@ use sim::scenario::{
 };
 use tcp::knobs::{self, KnobValue};
 use tcp::profile::NAMES;
-use units::{Bytes, Duration, Instant, Rate, Ratio};
+use units::{Bytes, Duration, Instant, Ratio};
 
 /// A line that accepts a packet only while it is idle: of a burst all but the first are dropped.
 fn without_queue() -> Vec<ElementSpec> {
@@ -293,6 +293,7 @@ fn too_many_packets_in_flight_end_the_run() {
     });
     let mut scenario = pair(hosts, forward, route(fast, ms(10)), bulk(1_000));
     scenario.flows[0].app = datagrams;
+    scenario.duration = Duration::from_secs(10);
     let error = sim::run(&scenario, &mut record::NullRecorder).unwrap_err();
     let sim::RunError::InFlight(limit) = error else { panic!("{error}") };
     assert_eq!((limit.path, limit.reverse), (0, false));
