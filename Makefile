@@ -28,7 +28,7 @@ test: tools lint
 	$(XTASK) golden > target/golden.txt; status=$$?; cat target/golden.txt; exit $$status
 	@sed -n '/^<!-- golden -->/,/^<!-- end of golden -->/p' docs/fidelity.md | grep -v '^<!--\|^```' \
 	  | diff - target/golden.txt || { echo 'docs/fidelity.md is stale: run cargo xtask docs'; exit 1; }
-	# Drawn transfers with known faults: an error about a healthy one, or a cost that breaks a law, fails.
+	# Drawn transfers with known faults: a cost that breaks a law fails.
 	$(XTASK) exam --count 40 --strict
 	# Counting takes one processor; the playground's tests have the others.
 	@$(MAKE) --no-print-directory playground > target/playground.txt 2>&1 & \

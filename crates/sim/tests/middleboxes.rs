@@ -11,7 +11,7 @@ use sim::audit::run_audited;
 use sim::scenario::{ElementSpec, HostSpec, PacketClass, Scenario, SelectionRule};
 use sim::{FlowOutcome, Observer};
 use tcp::profile::EcnRule;
-use units::{Duration, Instant, Ratio};
+use units::{Instant, Ratio};
 
 /// The segments at the wire of each host: time in milliseconds, host, whether it leaves.
 #[derive(Debug, Default)]

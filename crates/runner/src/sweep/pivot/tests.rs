@@ -123,6 +123,7 @@ fn a_figure_of_a_run_counts_once_for_it() {
             mean_jain_index: None,
             min_jain_index: None,
             convergence_s: None,
+            seconds_not_visible: false,
         });
     }
     let cells = table(&["delay"], &[], "jain_index", FlowSelection::Each, &rows).cells();
