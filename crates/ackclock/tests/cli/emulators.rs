@@ -105,7 +105,7 @@ fn what_cannot_be_emulated_is_an_error() {
         (&["import", "path.toml"], "`title` is not supported, only `tc qdisc` and `ipfw`"),
         (&["import", "none.sh"], "no netem, no tbf and no pipe"),
         (&["import", "long.sh"], "`delay` is more than 1000000s"),
-        (&["import", "long.sh"], "long.sh:1:30"),
+        (&["import", "long.sh"], "long.sh:1:31"),
     ] {
         dir.write("none.sh", "# nothing\n");
         dir.write("long.sh", "tc qdisc add dev x root netem delay 2000000s\n");

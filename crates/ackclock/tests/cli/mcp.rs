@@ -222,7 +222,7 @@ fn the_memory_of_a_call_is_limited() {
     dir.write("many.toml", &many);
     let run = |set: &[&str]| call(1, "run", &json!({ "file": "many.toml", "set": set }));
     let arguments = ["mcp", "--allow", ".", "--memory-limit", "100MB"];
-    let answers = exchange(&dir, &arguments, &[run(&["path.delay=10s"])]);
+    let answers = exchange(&dir, &arguments, &[run(&["path.0.forward.1.delay=10s"])]);
     let text = text(&answers[0], true);
     assert!(text.contains("stopped at 100 MB of memory (--memory-limit)"), "{text}");
 }
