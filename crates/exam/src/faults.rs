@@ -370,15 +370,9 @@ impl Fault {
             K::SlowWriter => {
                 let count = (world.size / second.max(1)).max(1);
                 let write = world.step(true, second, strength);
-                draft.exchange.opening.extend(
-                    draft
-                        .exchange
-                        .steps
-                        .iter()
-                        .take(1)
-                        .cloned()
-                        .filter(|_| world.direction == DataDirection::Download),
-                );
+                if world.direction == DataDirection::Download {
+                    draft.exchange.opening.extend(draft.exchange.steps.first().cloned());
+                }
                 (draft.exchange.steps, draft.exchange.count) = (vec![write], count);
             }
             K::ServerThinks => wait(&mut draft.exchange.steps, "server", strength),

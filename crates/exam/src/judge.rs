@@ -206,9 +206,9 @@ fn verdict(
     let is_primary = primary.as_ref().is_some_and(names);
     match () {
         () if is_primary => Verdict::Right,
-        () if above_note.iter().any(|code| names(code)) => Verdict::Buried,
+        () if above_note.iter().any(&names) => Verdict::Buried,
         () if !above_note.is_empty() => Verdict::Wrong,
-        () if notes.iter().any(|code| names(code)) => Verdict::Noted,
+        () if notes.iter().any(names) => Verdict::Noted,
         () => Verdict::Silent,
     }
 }

@@ -120,9 +120,9 @@ pub(super) fn run(args: &DiagnoseArgs) -> Result<ExitCode, Failure> {
     }
     match unjudged {
         Some(failure) => Err(failure),
-        None if report.judged_by(on) == 0 => Err(nothing_judged(
-            "none of the selected connections can have such a finding".to_owned(),
-        )),
+        None if report.judged_by(on) == 0 => {
+            Err(nothing_judged("none of the selected connections can have such a finding"))
+        }
         None => Ok(ExitCode::SUCCESS),
     }
 }
@@ -136,10 +136,10 @@ fn unjudged(report: &DiagnosisReport) -> Option<Failure> {
         0 => String::new(),
         left => format!("; and {left} more"),
     };
-    (!all.is_empty()).then(|| nothing_judged(format!("{}{more}", named.join("; "))))
+    (!all.is_empty()).then(|| nothing_judged(&format!("{}{more}", named.join("; "))))
 }
 
-fn nothing_judged(reason: String) -> Failure {
+fn nothing_judged(reason: &str) -> Failure {
     Failure::new(format!("--fail-on: nothing was judged: {reason}"))
         .hint("without a connection that can be judged the exit status is 2: check the capture's filter, interface and port")
 }

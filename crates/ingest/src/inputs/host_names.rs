@@ -130,7 +130,7 @@ impl HostNames {
 
     /// The text of an address.
     pub(super) fn text(&self, end: SocketAddr) -> Option<String> {
-        self.texts.get(&end).map(|text| (&**text).to_owned())
+        self.texts.get(&end).map(|text| (**text).to_owned())
     }
 
     fn host(&mut self, text: &str, literal: Option<IpAddr>, version: IpVersion) -> Option<IpAddr> {
