@@ -6,7 +6,7 @@
 //! either is right.
 //!
 //! Reading order: [`case`] (a draw), [`world`] (hosts, path, applications), [`faults`], [`cures`] (the
-//! truth about a cure), [`capture`] (what a user would have captured), [`judge`] (the answer),
+//! truth about a cure), [`capture`] (what a user would have captured), [`mod@judge`] (the answer),
 //! [`table`] (the result of an exam).
 
 pub mod capture;
