@@ -170,7 +170,7 @@ fn endless_runs_are_rejected() {
     one_mistake(
         ", bulk = \"1MB\"",
         "",
-        "a flow needs `bulk`, `paced`, `on_off`, `requests`, `transfer`, `video`, \
+        "a flow needs `bulk`, `paced`, `on_off`, `requests`, `exchange`, `transfer`, `video`, \
          `page`, `udp` or `ping`",
     );
     let text =
