@@ -475,7 +475,9 @@ static void exchange(void)
 		if (!own->listens)
 			add_latency((last_read_at > began ? last_read_at : now_ns()) - began);
 	}
-	/* It ends when the client has. */
+	/* The client ends when it has read all, the server when the client has. */
+	if (!own->listens)
+		read_exactly(unread_updates);
 	while (own->listens && read_next(LLONG_MAX))
 		;
 }

@@ -16,3 +16,15 @@ pub mod ss;
 pub mod tcp_probe;
 pub mod tcpdump_text;
 pub mod unpack;
+
+/// The segment as it is written again: a SYN whose options no known system orders so gets another order.
+fn rewritten(segment: packet::Segment, again: &packet::Segment) -> packet::Segment {
+    let mut segment = segment;
+    if let (packet::Options::Syn(syn), packet::Options::Syn(other)) =
+        (&mut segment.options, &again.options)
+        && syn.layout == packet::SynLayout::Other
+    {
+        syn.layout = other.layout;
+    }
+    segment
+}

@@ -173,11 +173,23 @@ impl Exchanger {
         }
     }
 
+    /// Will more bytes arrive, of a step or of window updates?
+    fn expects(&self) -> bool {
+        // All kinds of steps are within one pass.
+        let pass = self.spec.opening.len() as u64 + self.spec.steps.len() as u64;
+        let steps = (self.reading..=self.reading.saturating_add(pass))
+            .map_while(|index| self.spec.step(index).map(|step| (index, step)));
+        steps.into_iter().any(|(index, step)| {
+            let bytes = if step.by == self.side { step.updates() } else { step.bytes.get() };
+            bytes > if index == self.reading { self.got } else { 0 }
+        })
+    }
+
     /// Returns whether it will write no more; `at_end`: all data of the peer has been read.
     pub(crate) fn done(&self, now: Instant, at_end: bool) -> bool {
         let is_written = self.writing == u64::MAX && self.updates == 0;
         match self.side {
-            ExchangeSide::Client => is_written && self.peer_step == u64::MAX,
+            ExchangeSide::Client => is_written && !self.expects(),
             // Without an end of its own, it ends when the client has.
             ExchangeSide::Server => {
                 let reads = self.reader.as_ref().is_some_and(|reader| reader.next_read() > now);

@@ -20,6 +20,7 @@ pub fn check(input: (u8, &[u8])) {
     let mut repeated = Vec::new();
     if emit(&segment, &seen.endpoints, seen.id, Offset(0), &mut repeated).is_ok() {
         let second = parse(&repeated, Link::Raw).expect("our own packet is read");
+        let segment = super::rewritten(segment, &second.segment);
         assert_eq!((second.segment, second.endpoints), (segment, seen.endpoints));
     }
 }

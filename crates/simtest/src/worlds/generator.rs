@@ -140,7 +140,7 @@ pub(super) fn draw(seed: u64, number: u64) -> Table {
     }
     // A stream of its own, so that the other worlds stay as they are.
     let mut exchanges = WorldRandom::new(seed, number, "exchanges");
-    if exchanges.once_in(16) && stacks != Stacks::Quic {
+    if exchanges.once_in(32) && stacks != Stacks::Quic {
         let latest = if cut { duration - 1 } else { 1_000_000 };
         super::traffic::add_exchange(&mut flows, latest, &mut exchanges);
     }
