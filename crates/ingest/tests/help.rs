@@ -25,7 +25,7 @@ fn text(report: &DiagnosisReport) -> String {
 
 /// The hosts of all these captures are Linux with its defaults; at the sender the controller is found.
 #[test]
-fn linux_hosts_are_told_neither_settings_in_force_nor_those_of_other_systems() {
+fn help_of_linux_hosts_has_neither_settings_in_force_nor_those_of_other_systems() {
     let mut helped = 0;
     for entry in std::fs::read_dir(golden()).unwrap() {
         let transfer = entry.unwrap().file_name().into_string().unwrap();
