@@ -12,6 +12,7 @@ use units::{Duration, Instant};
 
 use service::LineService;
 
+use crate::contents::PacketContents;
 use crate::invariants::{
     ElementChanges, ElementInvariants, HoldTime, Loss, PacketOrder, QueueCapacity, Selection,
     Thinning,
@@ -116,18 +117,19 @@ impl ElementModel {
         self.bytes += size;
     }
 
-    /// A packet is dropped, `inside` or on arrival; `bare`: it is a pure acknowledgment.
+    /// A packet is dropped, `inside` or on arrival.
     pub(crate) fn lose(
         &mut self,
         log: &mut ViolationLog,
         (packet, size): (PacketNumber, u64),
-        bare: bool,
+        contents: &PacketContents,
         inside: bool,
     ) {
         self.overdue(log);
+        let bare = contents.payload.bare;
         let may = match self.law.loss {
             Loss::Never => false,
-            Loss::Any => !inside && self.selection(log.now) != Selection::Nothing,
+            Loss::Any => !inside && self.may_select(log.now, contents),
             Loss::BareAcks => bare,
             Loss::During(_) => !inside && self.in_outage(log.now),
             Loss::ByDiscipline(thinning) => self.may_drop(log.now, thinning, inside),
@@ -160,6 +162,11 @@ impl ElementModel {
     /// Returns the bounds of the element's selection of packets.
     pub(crate) fn selection(&self, now: Instant) -> Selection {
         self.changes.selection.as_ref().map_or(Selection::Any, |changes| changes.at(now))
+    }
+
+    /// Returns whether the element may select this packet now.
+    pub(crate) fn may_select(&self, now: Instant, contents: &PacketContents) -> bool {
+        self.selection(now) != Selection::Nothing && contents.is_of(self.law.only)
     }
 
     fn must_lose(&self, now: Instant) -> bool {

@@ -5,13 +5,16 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use record::{Cause, Event, EventSource, PacketNumber, Purpose, SendLimit, SenderState, SentKind};
+use record::{
+    Cause, Event, EventSource, PacketNumber, Purpose, SendLimit, SenderState, SentKind, TcpBits,
+};
 use units::{Bytes, Instant, Offset, SeqNum};
 
 use crate::arrivals::Arrivals;
+use crate::contents::PayloadRange;
 use crate::recovery::FastRecovery;
 use crate::summary::EndpointSummary;
-use crate::traffic::PayloadRange;
+
 use crate::violation::{Subject, ViolationKind, ViolationLog};
 use crate::world::{FlowModel, OutputCalls, RecoveryLimit, TransportKind};
 
@@ -123,6 +126,7 @@ pub(crate) struct PacketDeparture {
     pub(crate) len: u32,
     pub(crate) size: u32,
     pub(crate) capable: bool,
+    pub(crate) tcp: TcpBits,
 }
 
 impl EndpointModel {

@@ -11,6 +11,8 @@ pub struct ElementInvariants {
     pub order: PacketOrder,
     /// Which packets may be dropped, besides those that do not fit.
     pub loss: Loss,
+    /// The packets that it may drop, duplicate or corrupt.
+    pub only: PacketClass,
     /// Whether it may duplicate packets.
     pub copies: bool,
     /// Whether it may corrupt packets.
@@ -132,6 +134,24 @@ pub enum Loss {
     ByDiscipline(Thinning),
 }
 
+/// Class of packets that an element selects from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum PacketClass {
+    /// All packets.
+    #[default]
+    All,
+    /// Packets with payload.
+    Data,
+    /// Pure acknowledgments.
+    Acks,
+    /// SYNs without ACK.
+    Syns,
+    /// SYNs with ACK.
+    SynAcks,
+    /// SYNs without ACK that ask for ECN.
+    EcnSyns,
+}
+
 /// A value over time, constant from each of its instants to the next.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Changes<T> {
@@ -217,6 +237,7 @@ impl ElementInvariants {
         hold: HoldTime::Exactly(Duration::ZERO),
         order: PacketOrder::Kept,
         loss: Loss::Never,
+        only: PacketClass::All,
         copies: false,
         damages: false,
         marks: false,

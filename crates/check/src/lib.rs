@@ -20,6 +20,7 @@ pub mod violation;
 pub mod world;
 
 mod arrivals;
+mod contents;
 mod element;
 mod endpoint;
 mod recovery;
@@ -29,8 +30,8 @@ mod traffic;
 mod verifier;
 
 pub use invariants::{
-    Changes, ElementChanges, ElementInvariants, HoldTime, Line, Loss, Outage, PacketOrder,
-    QueueCapacity, Selection, Thinning,
+    Changes, ElementChanges, ElementInvariants, HoldTime, Line, Loss, Outage, PacketClass,
+    PacketOrder, QueueCapacity, Selection, Thinning,
 };
 pub use recording::{RecordItem, RecordedRun, verify};
 pub use summary::{EndpointSummary, VerifiedSummary};

@@ -5,25 +5,10 @@ use std::collections::BTreeMap;
 use record::{ElementId, PacketNumber};
 use units::HostId;
 
+use crate::contents::{PacketContents, PayloadRange};
 use crate::element::ElementModel;
-use crate::invariants::Selection;
 use crate::violation::{Subject, ViolationKind, ViolationLog};
 use crate::world::{RouteModel, WorldModel};
-
-/// Contents of a packet, in offsets of its stream.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct PayloadRange {
-    /// First payload byte.
-    pub(crate) at: u64,
-    /// Payload bytes.
-    pub(crate) len: u64,
-    /// Whether it is a pure acknowledgment.
-    pub(crate) bare: bool,
-    /// Whether it may carry the FIN.
-    pub(crate) fin: bool,
-    /// Contiguous data its sender had received at departure: the upper bound of its acknowledgment.
-    pub(crate) had: u64,
-}
 
 /// A packet in flight.
 #[derive(Debug, Clone, Copy)]
@@ -42,7 +27,7 @@ struct TrackedPacket {
     size: u32,
     /// Whether it is ECN-capable.
     capable: bool,
-    contents: PayloadRange,
+    contents: PacketContents,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -152,7 +137,7 @@ impl Traffic {
         number: PacketNumber,
         (flow, from): (u32, u8),
         (size, capable): (u32, bool),
-        contents: PayloadRange,
+        contents: PacketContents,
     ) {
         let route = self.flow_routes[flow as usize][usize::from(from)] as u32;
         let packet = TrackedPacket {
@@ -206,7 +191,7 @@ impl Traffic {
         let (&mut packet, element) = self.locate(log, number, id)?;
         let inside = packet.place == PacketPosition::AtElement;
         let size = u64::from(packet.size);
-        element.lose(log, (number, size), packet.contents.bare, inside);
+        element.lose(log, (number, size), &packet.contents, inside);
         self.packets.remove(&number.0);
         self.between -= usize::from(!inside);
         self.counts.lost += 1;
@@ -223,7 +208,7 @@ impl Traffic {
         copy: PacketNumber,
     ) {
         let Some((packet, element)) = self.locate(log, number, id) else { return };
-        let may = element.law().copies && element.selection(log.now) != Selection::Nothing;
+        let may = element.law().copies && element.may_select(log.now, &packet.contents);
         if !may || packet.copied_here {
             log.note(Subject::Packet(number), ViolationKind::UnexpectedDuplicate { hop_index: id });
         }
@@ -235,7 +220,7 @@ impl Traffic {
     /// An element corrupts the packet.
     pub(crate) fn damage(&mut self, log: &mut ViolationLog, number: PacketNumber, id: ElementId) {
         let Some((packet, element)) = self.locate(log, number, id) else { return };
-        if !element.law().damages || element.selection(log.now) == Selection::Nothing {
+        if !element.law().damages || !element.may_select(log.now, &packet.contents) {
             log.note(
                 Subject::Packet(number),
                 ViolationKind::UnexpectedCorruption { hop_index: id },
@@ -291,7 +276,7 @@ impl Traffic {
         self.packets.remove(&number.0);
         self.between -= 1;
         self.counts.arrived += 1;
-        (!damaged).then_some(DeliveredPacket { flow, from, contents })
+        (!damaged).then_some(DeliveredPacket { flow, from, contents: contents.payload })
     }
 
     /// Returns a packet that arrives at an element or is inside it, and the element.

@@ -4,6 +4,7 @@
 use record::{Event, EventSource, PacketEvent, PacketNumber, Recorder, SenderState};
 use units::{FlowId, HostId, Instant};
 
+use crate::contents::PacketContents;
 use crate::endpoint::{EndpointModel, PacketDeparture};
 use crate::summary::VerifiedSummary;
 use crate::traffic::{DeliveredPacket, DroppedPacket, Traffic};
@@ -77,9 +78,10 @@ impl Verifier {
 
     fn depart(&mut self, who: EventSource, departure: &PacketDeparture) {
         let Some((side, ends)) = self.flows.find(&mut self.log, who) else { return };
-        if let Some(contents) = ends[side].depart(&mut self.log, departure) {
+        if let Some(payload) = ends[side].depart(&mut self.log, departure) {
             let sender = (who.flow.0, side as u8);
-            let PacketDeparture { packet, size, capable, .. } = *departure;
+            let PacketDeparture { packet, size, capable, tcp, .. } = *departure;
+            let contents = PacketContents { payload, tcp };
             self.traffic.depart(&mut self.log, packet, sender, (size, capable), contents);
         }
     }
@@ -127,10 +129,10 @@ impl Recorder for Verifier {
         self.expect_loss(None);
         let log = &mut self.log;
         match movement {
-            PacketEvent::Sent { host, flow, packet, seq, len, size, ect: capable } => {
+            PacketEvent::Sent { host, flow, packet, seq, len, size, ect: capable, tcp } => {
                 self.depart(
                     EventSource { host, flow },
-                    &PacketDeparture { packet, seq, len, size, capable },
+                    &PacketDeparture { packet, seq, len, size, capable, tcp },
                 );
             }
             PacketEvent::Accepted { hop_index, packet } => {

@@ -6,7 +6,7 @@ use ackclock_check as check;
 use check::violation::StateField;
 use check::{RecordItem, ViolationKind};
 use common::*;
-use record::{Cause, Event, EventSource, PacketEvent, PacketNumber, Purpose, SentKind};
+use record::{Cause, Event, EventSource, PacketEvent, PacketNumber, Purpose, SentKind, TcpBits};
 use units::{Bytes, FlowId, HostId, Offset};
 
 const TIMEOUT: SentKind = SentKind::Retransmission(Cause::Timeout);
@@ -135,7 +135,16 @@ fn a_burst_may_leave_in_packets_but_completely() {
         for (n, &len) in lens.iter().enumerate() {
             let packet = PacketNumber(9 + n as u64);
             let (host, flow, size) = (CLIENT, FlowId(0), len + 40);
-            let departed = PacketEvent::Sent { host, flow, packet, seq, len, size, ect: false };
+            let departed = PacketEvent::Sent {
+                host,
+                flow,
+                packet,
+                seq,
+                len,
+                size,
+                ect: false,
+                tcp: TcpBits::default(),
+            };
             for movement in [departed, PacketEvent::Accepted { hop_index: LINE, packet }] {
                 items.push(RecordItem::PacketItem { at: us(300_000), movement });
             }

@@ -10,7 +10,9 @@ use common::{
     BACK, CLIENT, DELAY, LINE, SERVER, after, all_breaches, alter, first_breach, good, reported,
     sent, set_time, step, us, world,
 };
-use record::{ElementId, Event, EventSource, PacketEvent, PacketNumber, Purpose, SentKind};
+use record::{
+    ElementId, Event, EventSource, PacketEvent, PacketNumber, Purpose, SentKind, TcpBits,
+};
 use units::{Bytes, Duration, FlowId, HostId, SeqNum};
 
 const fn p(n: u64) -> PacketNumber {
@@ -143,6 +145,7 @@ fn no_packet_appears_without_being_sent() {
         len: 1_000,
         size: 1_040,
         ect: false,
+        tcp: TcpBits::default(),
     };
     assert_eq!(after(|items| at(items, departed)), Some(ViolationKind::NeverSent));
     assert_eq!(after(|items| at(items, entered(10, LINE))), Some(ViolationKind::UnknownPacket));

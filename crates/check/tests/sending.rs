@@ -8,7 +8,8 @@ use check::world::{OutputCalls, RecoveryLimit};
 use check::{RecordItem, ViolationKind};
 use common::*;
 use record::{
-    Cause, Event, EventSource, PacketEvent, PacketNumber, Purpose, SendLimit, SenderState, SentKind,
+    Cause, Event, EventSource, PacketEvent, PacketNumber, Purpose, SendLimit, SenderState,
+    SentKind, TcpBits,
 };
 use units::{Bytes, FlowId, Offset};
 
@@ -305,7 +306,16 @@ fn probe(timer: bool, at: u64, len: u32, seq: u32) -> Option<ViolationKind> {
     report(event, Some(SenderState { snd_nxt: Offset(4_000), ..state }));
     let (host, flow, packet, size) = (CLIENT, FlowId(0), PacketNumber(11), len + 40);
     let seq = units::SeqNum(seq);
-    let departed = PacketEvent::Sent { host, flow, packet, seq, len, size, ect: false };
+    let departed = PacketEvent::Sent {
+        host,
+        flow,
+        packet,
+        seq,
+        len,
+        size,
+        ect: false,
+        tcp: TcpBits::default(),
+    };
     for movement in [departed, PacketEvent::Accepted { hop_index: LINE, packet }] {
         items.push(RecordItem::PacketItem { at: us(400_000), movement });
     }

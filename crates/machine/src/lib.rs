@@ -103,6 +103,8 @@ pub struct PacketView {
     pub seq: SeqNum,
     /// True for a SYN.
     pub syn: bool,
+    /// True for a SYN without ACK that asks for ECN: it has ECE and CWR (RFC 3168 section 6.1.1).
+    pub ecn_syn: bool,
     /// True on the way to the host that opened the connection.
     pub back: bool,
     /// Acknowledgment that the packet carries.

@@ -26,6 +26,12 @@ pub enum PacketClass {
     Data,
     /// Bare ACKs: no payload, no SACK blocks, no flag besides ACK.
     Acks,
+    /// SYNs without ACK.
+    Syns,
+    /// SYNs with ACK.
+    SynAcks,
+    /// SYNs without ACK that ask for ECN.
+    EcnSyns,
 }
 
 impl PacketClass {
@@ -36,6 +42,9 @@ impl PacketClass {
             Self::All => true,
             Self::Data => view.payload > 0,
             Self::Acks => matches!(view.ack, PacketAck::Pure(_)),
+            Self::Syns => view.syn && matches!(view.ack, PacketAck::None),
+            Self::SynAcks => view.syn && matches!(view.ack, PacketAck::Piggybacked(_)),
+            Self::EcnSyns => view.ecn_syn,
         }
     }
 }
@@ -208,6 +217,7 @@ impl SelectorState {
 mod tests {
     use super::*;
     use crate::testing::{bare_ack, data, handshake};
+    use units::SeqNum;
 
     const RNG: RandomSource<'static> = RandomSource { seed: 1, owner: "test" };
 
@@ -255,14 +265,25 @@ mod tests {
     #[test]
     fn packets_of_other_classes_are_not_counted() {
         let second = SelectionRule::Listed(vec![2]);
+        let syn = PacketView { syn: true, ..handshake() };
+        let ecn_syn = PacketView { ecn_syn: true, ..syn };
+        let syn_ack = PacketView { back: true, ack: PacketAck::Piggybacked(SeqNum(1)), ..syn };
         let packets = [handshake(), bare_ack(1), data(1_500), bare_ack(2), data(1_500)];
-        let picked = |only| -> Vec<bool> {
+        let opening = [ecn_syn, syn_ack, syn, ecn_syn, syn_ack];
+        let of = |packets: &[PacketView], only| -> Vec<bool> {
             let mut chooser = PacketSelector::new(&second, only, &RNG);
             packets.iter().map(|view| chooser.picks(Instant::ZERO, view)).collect()
         };
+        let picked = |only| of(&packets, only);
         assert_eq!(picked(PacketClass::All), [false, true, false, false, false]);
         assert_eq!(picked(PacketClass::Data), [false, false, false, false, true]);
         assert_eq!(picked(PacketClass::Acks), [false, false, false, true, false]);
+        assert_eq!(of(&opening, PacketClass::Syns), [false, false, true, false, false]);
+        assert_eq!(of(&opening, PacketClass::SynAcks), [false, false, false, false, true]);
+        assert_eq!(of(&opening, PacketClass::EcnSyns), [false, false, false, true, false]);
+        for only in [PacketClass::Syns, PacketClass::SynAcks, PacketClass::EcnSyns] {
+            assert_eq!(picked(only), [false; 5]);
+        }
     }
 
     #[test]

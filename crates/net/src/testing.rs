@@ -15,6 +15,7 @@ pub(crate) const fn data(size: u32) -> PacketView {
         ack,
         seq: SeqNum(1),
         syn: false,
+        ecn_syn: false,
         capable: false,
     }
 }

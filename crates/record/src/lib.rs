@@ -10,6 +10,7 @@
 pub mod event;
 pub mod packet_event;
 pub mod state;
+pub mod tcp_bits;
 
 mod digest;
 mod shortcuts;
@@ -19,6 +20,7 @@ pub use event::{Cause, Event, LossTrigger, Purpose, SendLimit, SentKind};
 pub use packet_event::{ElementId, PacketEvent, PacketNumber};
 pub use shortcuts::{LongWay, Shortcuts};
 pub use state::{Sender, SenderState};
+pub use tcp_bits::{SynOffers, TcpBits};
 
 use units::{FlowId, HostId, Instant};
 

@@ -2,6 +2,8 @@
 
 use units::{FlowId, HostId, SeqNum};
 
+use crate::tcp_bits::TcpBits;
+
 /// Number of a packet within a run, in the order in which packets left their hosts. A copy made on
 /// the path has a number of its own.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -31,6 +33,8 @@ pub enum PacketEvent {
         size: u32,
         /// True if the packet may be marked (ECT).
         ect: bool,
+        /// Control bits and offers of its TCP header.
+        tcp: TcpBits,
     },
     /// The packet arrived at an element, which accepted it.
     Accepted {

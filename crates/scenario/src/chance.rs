@@ -123,8 +123,15 @@ table! {
 }
 
 /// Packets that a rule counts and selects; all by default.
-pub(super) const ONLY: EnumType<PacketClass> =
-    EnumType { names: &[("data", PacketClass::Data), ("acks", PacketClass::Acks)] };
+pub(super) const ONLY: EnumType<PacketClass> = EnumType {
+    names: &[
+        ("data", PacketClass::Data),
+        ("acks", PacketClass::Acks),
+        ("syns", PacketClass::Syns),
+        ("syn-acks", PacketClass::SynAcks),
+        ("ecn-syns", PacketClass::EcnSyns),
+    ],
+};
 
 /// A fraction of packets: `"1%"`.
 pub(super) struct FractionType;

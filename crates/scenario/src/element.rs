@@ -97,7 +97,8 @@ static ONLY: Key<EnumType<PacketClass>> = Key::optional(
     chance::ONLY,
     "all packets",
     "with `loss`, `duplicate`, `corrupt`, `reorder`: counts and selects only packets with \
-     payload, or only pure ACKs",
+     payload, only pure ACKs, only SYNs without ACK, only SYN-ACKs, or only SYNs without ACK that \
+     ask for ECN (ECE and CWR)",
 );
 
 /// Types of elements; the last refers to a shared element.
@@ -390,8 +391,12 @@ pub(super) fn parse_element(
     }
     let picked = [&table.loss, &table.duplicate, &table.corrupt].map(Option::as_ref);
     let bytes = picked.iter().flatten().find(|choice| choice.value.selects_bytes());
-    if let Some(choice) = bytes.filter(|_| only == PacketClass::Acks) {
-        let message = "pure ACKs carry no payload bytes";
+    let payload = matches!(only, PacketClass::All | PacketClass::Data);
+    if let Some(choice) = bytes.filter(|_| !payload) {
+        let message = match only {
+            PacketClass::Acks => "pure ACKs carry no payload bytes",
+            _ => "`bytes` selects packets by their payload, not SYNs",
+        };
         reader.report(SpannedError::new(choice.span, message).hint("leave `only` out".to_owned()));
     }
     let [loss, duplicate, corrupt] = picked.map(|choice| choice.and_then(|c| c.value.rule(reader)));

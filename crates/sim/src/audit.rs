@@ -162,15 +162,15 @@ fn law(element: &ElementSpec, tables: &mut ChangeTables) -> Option<ElementInvari
         }
         ElementSpec::Loss { ref rule, only } => {
             let changes = tables.of_selection(rule, only);
-            ElementInvariants { changes, ..ElementInvariants::loss() }
+            ElementInvariants { changes, only: class(only), ..ElementInvariants::loss() }
         }
         ElementSpec::Duplicate { ref rule, only } => {
             let changes = tables.of_selection(rule, only);
-            ElementInvariants { changes, ..ElementInvariants::duplicate() }
+            ElementInvariants { changes, only: class(only), ..ElementInvariants::duplicate() }
         }
         ElementSpec::Corrupt { ref rule, only } => {
             let changes = tables.of_selection(rule, only);
-            ElementInvariants { changes, ..ElementInvariants::corrupt() }
+            ElementInvariants { changes, only: class(only), ..ElementInvariants::corrupt() }
         }
         ElementSpec::Reverse(reverse::ReverseParams { group, gap, timeout, .. }) => {
             // The first of a group waits for all others, and then leaves after them.
@@ -194,6 +194,17 @@ fn law(element: &ElementSpec, tables: &mut ChangeTables) -> Option<ElementInvari
         }
         ElementSpec::Shared(_) => return None,
     })
+}
+
+const fn class(only: PacketClass) -> check::PacketClass {
+    match only {
+        PacketClass::All => check::PacketClass::All,
+        PacketClass::Data => check::PacketClass::Data,
+        PacketClass::Acks => check::PacketClass::Acks,
+        PacketClass::Syns => check::PacketClass::Syns,
+        PacketClass::SynAcks => check::PacketClass::SynAcks,
+        PacketClass::EcnSyns => check::PacketClass::EcnSyns,
+    }
 }
 
 const fn room(limit: QueueLimit) -> QueueCapacity {

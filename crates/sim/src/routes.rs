@@ -508,6 +508,7 @@ mod tests {
             flow: FlowId(0),
             seq: SeqNum(0),
             syn: false,
+            ecn_syn: false,
             back: false,
             ack: PacketAck::None,
             capable: false,

@@ -52,11 +52,21 @@ fn found_with(
             }
             Lost(now, packet, size) => {
                 log.now = at(now);
-                element.lose(&mut log, (PacketNumber(packet), size), false, false);
+                element.lose(
+                    &mut log,
+                    (PacketNumber(packet), size),
+                    &PacketContents::default(),
+                    false,
+                );
             }
             Thrown(now, packet, size) => {
                 log.now = at(now);
-                element.lose(&mut log, (PacketNumber(packet), size), false, true);
+                element.lose(
+                    &mut log,
+                    (PacketNumber(packet), size),
+                    &PacketContents::default(),
+                    true,
+                );
             }
             Out(now, packet) => {
                 log.now = at(now);

@@ -10,7 +10,8 @@ use check::world::{
 };
 use check::{RecordItem, Rejection, ViolationKind};
 use record::{
-    Cause, ElementId, Event, EventSource, PacketEvent, PacketNumber, Purpose, SenderState, SentKind,
+    Cause, ElementId, Event, EventSource, PacketEvent, PacketNumber, Purpose, SenderState,
+    SentKind, TcpBits,
 };
 use units::{Bytes, Duration, FlowId, HostId, Instant, Offset, Rate, SeqNum};
 
@@ -125,6 +126,7 @@ impl RecordBuilder {
             len,
             size: len + if syn { 60 } else { 40 },
             ect: false,
+            tcp: TcpBits::default(),
         })
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use record::{PacketEvent, PacketNumber};
+use record::{PacketEvent, PacketNumber, TcpBits};
 use serde::{Deserialize, Serialize};
 use units::{Duration, FlowId, HostId, Instant};
 
@@ -177,7 +177,16 @@ mod tests {
         let mut sent = |ms, host, number, len| {
             let (host, flow, packet) = (HostId(host), FlowId(0), PacketNumber(number));
             let (seq, size, ect) = (SeqNum(0), len + 40, false);
-            let sent = PacketEvent::Sent { host, flow, packet, seq, len, size, ect };
+            let sent = PacketEvent::Sent {
+                host,
+                flow,
+                packet,
+                seq,
+                len,
+                size,
+                ect,
+                tcp: TcpBits::default(),
+            };
             delays.on_packet_event(at(ms), sent);
         };
         sent(0, 0, 7, 1_460);

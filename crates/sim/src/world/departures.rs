@@ -94,6 +94,7 @@ impl<O: Observer> Network<'_, O> {
                 len: packet.payload,
                 size: size.get() as u32,
                 ect: packet.ecn != 0,
+                tcp: network.slots.tcp_bits(id),
             }
         });
         if let Some(host) = self.forward_from::<false>(id, way) {

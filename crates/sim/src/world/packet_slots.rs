@@ -3,8 +3,8 @@
 
 use machine::{PacketAck, PacketId, PacketView};
 use net::pool::{Pool, reserve_one};
-use packet::{Dir, Flags, Segment};
-use record::PacketNumber;
+use packet::{Dir, Flags, Options, Segment, SynOptions};
+use record::{PacketNumber, SynOffers, TcpBits};
 use units::{Bytes, FlowId, SeqNum};
 
 use super::contents::{PacketContents, TransportHeader};
@@ -263,12 +263,35 @@ impl PacketSlots {
         !self.cold_segment(number).sack_blocks().is_empty()
     }
 
+    /// Returns the control bits of a segment, and what it offers if it is a SYN.
+    pub(super) fn tcp_bits(&self, id: PacketId) -> TcpBits {
+        let contents = self.contents(id);
+        let TransportHeader::Tcp(header) = contents.transport else { return TcpBits::default() };
+        let mut offers = SynOffers::NONE;
+        let cold = header.cold().map(|number| self.cold_segment(number));
+        if let Some(segment) = cold.filter(|segment| segment.flags.has(Flags::SYN)) {
+            let options = match segment.options {
+                Options::Syn(options) => options,
+                _ => SynOptions::default(),
+            };
+            let given = [
+                (options.window_scale.is_some(), SynOffers::WINDOW_SCALE),
+                (options.sack_permitted, SynOffers::SACK),
+                (segment.timestamps.is_some(), SynOffers::TIMESTAMPS),
+            ];
+            for (_, offer) in given.into_iter().filter(|(given, _)| *given) {
+                offers |= offer;
+            }
+        }
+        TcpBits { flags: contents.flags.0, offers }
+    }
+
     /// Returns the elements' view of a packet of `size`. Inlined so that fields which an element
     /// does not read are not computed.
     #[inline(always)]
     pub(super) fn view(&self, id: PacketId, size: Bytes) -> PacketView {
         let contents = self.contents(id);
-        let (syn, ack) = match contents.transport {
+        let (flags, ack) = match contents.transport {
             TransportHeader::Tcp(header) => {
                 let flags = contents.flags;
                 let bare = flags == Flags::ACK
@@ -279,10 +302,10 @@ impl PacketSlots {
                     true => PacketAck::Piggybacked(header.ack),
                     false => PacketAck::None,
                 };
-                (flags.has(Flags::SYN), ack)
+                (flags, ack)
             }
             TransportHeader::Quic(_) | TransportHeader::Real(_) | TransportHeader::Udp => {
-                (false, PacketAck::None)
+                (Flags::NONE, PacketAck::None)
             }
         };
         PacketView {
@@ -290,12 +313,19 @@ impl PacketSlots {
             payload: contents.payload,
             flow: contents.flow,
             seq: contents.seq,
-            syn,
+            syn: flags.has(Flags::SYN),
+            ecn_syn: asks_for_ecn(flags),
             back: contents.dir == Dir::Reverse,
             ack,
             capable: contents.ecn != 0,
         }
     }
+}
+
+/// Returns whether these are the control bits of a SYN without ACK that asks for ECN.
+const fn asks_for_ecn(flags: Flags) -> bool {
+    let asks = flags.has(Flags::SYN) && flags.has(Flags::ECE) && flags.has(Flags::CWR);
+    asks && !flags.has(Flags::ACK)
 }
 
 /// A packet as hosts receive it.
@@ -322,7 +352,7 @@ mod tests {
     use super::*;
     use crate::datagrams::DatagramId;
 
-    use packet::{Options, SackBlock, SackBlocks, SynOptions, Timestamps};
+    use packet::{SackBlock, SackBlocks, Timestamps};
 
     fn sack() -> Options {
         let mut blocks = SackBlocks::EMPTY;

@@ -281,7 +281,8 @@ fn with_class(random_source: &mut WorldRandom, kind: &str, value: Value) -> Valu
     let mut keys = Table::new();
     keys.insert(kind.to_owned(), value);
     if random_source.once_in(2) {
-        keys.insert("only".into(), random_source.pick(&["data", "acks"]).into());
+        let classes = ["data", "acks", "data", "acks", "syns", "syn-acks", "ecn-syns"];
+        keys.insert("only".into(), random_source.pick(&classes).into());
     }
     Value::Table(keys)
 }
