@@ -31,6 +31,8 @@ mod kernel;
 mod keys;
 mod kinds;
 mod knobs;
+mod listen;
+mod middlebox;
 mod nearest;
 mod offload;
 mod overrides;
