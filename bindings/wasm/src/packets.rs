@@ -6,7 +6,9 @@
 use core::ops::ControlFlow;
 use std::collections::BTreeMap;
 
-use record::{Event, EventSource, PacketEvent, PacketNumber, Purpose, Recorder, SenderState};
+use record::{
+    Event, EventSource, PacketEvent, PacketNumber, Purpose, Recorder, SenderState, TcpBits,
+};
 use runner::series::sender;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -323,7 +325,17 @@ impl Recorder for PacketRecorder {
                 }
             }
             PacketEvent::Received { packet, .. } => self.end(now, packet, Outcome::Arrived),
-            PacketEvent::Duplicated { .. } | PacketEvent::Corrupted { .. } => {}
+            PacketEvent::Injected { tcp, .. } => {
+                // An ICMP error has no TCP header.
+                let text = match tcp == TcpBits::default() {
+                    true => "a box on the path reports that a packet is too large",
+                    false => "a box on the path resets the connection",
+                };
+                self.remark(at, |_| text.to_owned());
+            }
+            PacketEvent::Duplicated { .. }
+            | PacketEvent::Corrupted { .. }
+            | PacketEvent::Rewritten { .. } => {}
         }
     }
 }

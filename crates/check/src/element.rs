@@ -14,9 +14,10 @@ use service::LineService;
 
 use crate::contents::PacketContents;
 use crate::invariants::{
-    ElementChanges, ElementInvariants, HoldTime, Loss, PacketOrder, QueueCapacity, Selection,
-    Thinning,
+    Answers, ElementChanges, ElementInvariants, HoldTime, Loss, PacketOrder, QueueCapacity,
+    Selection, Thinning,
 };
+use crate::middlebox::{AnswerDue, ConnectionTable};
 use crate::violation::{Subject, ViolationKind, ViolationLog};
 use crate::world::WorldModel;
 
@@ -32,6 +33,9 @@ pub(crate) struct ElementModel {
     /// IP bytes of all held packets.
     bytes: u64,
     changes: ElementChanges,
+    /// Connections, if it knows them.
+    connections: ConnectionTable,
+    answer_due: Option<AnswerDue>,
 }
 
 /// A connection and the end of it that sent a packet.
@@ -89,7 +93,16 @@ impl ElementModel {
                 ServiceState::Service(LineService::new(line, &world.traces, changes.rate.clone()))
             }
         };
-        Self { id, law, meter, held: VecDeque::new(), bytes: 0, changes }
+        Self {
+            id,
+            law,
+            meter,
+            held: VecDeque::new(),
+            bytes: 0,
+            changes,
+            connections: ConnectionTable::default(),
+            answer_due: None,
+        }
     }
 
     pub(crate) const fn law(&self) -> &ElementInvariants {
@@ -102,7 +115,7 @@ impl ElementModel {
         log: &mut ViolationLog,
         packet: PacketNumber,
         way: FlowDirection,
-        size: u64,
+        (size, contents): (u64, &PacketContents),
     ) {
         let (now, hop_index, about) = (log.now, self.id, Subject::Packet(packet));
         self.overdue(log);
@@ -111,6 +124,15 @@ impl ElementModel {
         }
         if self.in_outage(now) || self.must_lose(now) {
             log.note(about, ViolationKind::PassedDuringOutage { hop_index });
+        }
+        if self.is_too_large(now, size) {
+            log.note(about, ViolationKind::PassedTooLarge { hop_index });
+        }
+        if self.connections.drops(self.law.loss, now, way, contents) {
+            log.note(about, ViolationKind::PassedMiddlebox { hop_index });
+        }
+        if matches!(self.law.loss, Loss::Idle(_) | Loss::FromReset(_)) {
+            self.connections.pass(now, way, contents.payload.len);
         }
         let (earliest, latest) = self.leaves_between(now, size);
         self.held.push_back(HeldPacket { packet, way, size, entered: now, earliest, latest });
@@ -122,6 +144,7 @@ impl ElementModel {
         &mut self,
         log: &mut ViolationLog,
         (packet, size): (PacketNumber, u64),
+        (way, hop): (FlowDirection, u32),
         contents: &PacketContents,
         inside: bool,
     ) {
@@ -133,6 +156,14 @@ impl ElementModel {
             Loss::BareAcks => bare,
             Loss::During(_) => !inside && self.in_outage(log.now),
             Loss::ByDiscipline(thinning) => self.may_drop(log.now, thinning, inside),
+            Loss::Larger { .. } => !inside && self.is_too_large(log.now, size),
+            Loss::Idle(_) | Loss::FromReset(_) => {
+                !inside && self.connections.drops(self.law.loss, log.now, way, contents)
+            }
+        };
+        self.answer_due = match self.law.answers {
+            Answers::None => None,
+            answers => self.connections.drop(answers, (log.now, hop), way, contents),
         };
         if !may && (inside || self.has_room(log.now, size)) {
             log.note(Subject::Packet(packet), ViolationKind::LostForNothing { hop_index: self.id });
@@ -249,6 +280,17 @@ impl ElementModel {
 
     fn in_outage(&self, now: Instant) -> bool {
         matches!(self.law.loss, Loss::During(outage) if outage.covers(now))
+    }
+
+    fn is_too_large(&self, now: Instant, size: u64) -> bool {
+        matches!(self.law.loss, Loss::Larger { than, from } if now >= from && size > than.get())
+    }
+
+    /// Returns whether the element may send a packet in that direction now, and where the packet that
+    /// it dropped was on its route.
+    pub(crate) fn take_answer(&mut self, now: Instant, way: FlowDirection) -> Option<AnswerDue> {
+        let due = self.answer_due.as_mut()?;
+        due.take(now, way).then_some(*due)
     }
 
     fn has_room(&self, now: Instant, size: u64) -> bool {

@@ -1,5 +1,6 @@
 //! Invariants of an element, in a few primitives.
 
+use record::SynOffers;
 use units::{Bytes, Duration, Instant, Rate};
 
 /// Invariants of an element.
@@ -19,6 +20,10 @@ pub struct ElementInvariants {
     pub damages: bool,
     /// Whether it may mark ECN-capable packets.
     pub marks: bool,
+    /// What it removes from SYNs and SYN-ACKs.
+    pub strips: SynOffers,
+    /// What it sends because of a packet that it drops.
+    pub answers: Answers,
     /// Index in [`crate::WorldModel::changes`] of what changes during the run.
     pub changes: Option<usize>,
 }
@@ -132,6 +137,40 @@ pub enum Loss {
     During(Outage),
     /// Packets dropped by a queue discipline.
     ByDiscipline(Thinning),
+    /// All packets of more IP bytes that arrive from this time on, and no others.
+    Larger {
+        /// IP bytes of the largest packet that passes.
+        than: Bytes,
+        /// Start.
+        from: Instant,
+    },
+    /// All packets but SYNs of connections of which no packet has passed for this time, and no
+    /// others.
+    Idle(Duration),
+    /// All packets of a connection of TCP from the first on that meets the condition, and no others.
+    FromReset(ResetCondition),
+}
+
+/// The first packet of a connection that a box drops to reset it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ResetCondition {
+    /// It follows this many bytes of payload in its direction.
+    After(Bytes),
+    /// It arrives at this time or later.
+    From(Instant),
+}
+
+/// What an element sends because of a packet that it drops.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answers {
+    /// Nothing.
+    None,
+    /// An ICMP error to the sender of the packet.
+    Icmp,
+    /// A RST to its sender.
+    Reset,
+    /// With the first packet that it drops of a connection, a RST to each end.
+    ResetBoth,
 }
 
 /// Class of packets that an element selects from.
@@ -241,6 +280,8 @@ impl ElementInvariants {
         copies: false,
         damages: false,
         marks: false,
+        strips: SynOffers::NONE,
+        answers: Answers::None,
         changes: None,
     };
 
@@ -313,6 +354,28 @@ impl ElementInvariants {
     /// Holds all packets that arrive during an outage until its end.
     pub const fn gate(outage: Outage) -> Self {
         Self { hold: HoldTime::Gate(outage), ..Self::PASS }
+    }
+
+    /// Drops packets of more than `than` bytes from a time on; `icmp`: it reports them.
+    pub const fn mtu(than: Bytes, from: Instant, icmp: bool) -> Self {
+        let answers = if icmp { Answers::Icmp } else { Answers::None };
+        Self { loss: Loss::Larger { than, from }, answers, ..Self::PASS }
+    }
+
+    /// Removes what SYNs offer.
+    pub const fn strip(strips: SynOffers) -> Self {
+        Self { strips, ..Self::PASS }
+    }
+
+    /// Drops the packets of idle connections; `resets`: it answers them.
+    pub const fn forget(idle: Duration, resets: bool) -> Self {
+        let answers = if resets { Answers::Reset } else { Answers::None };
+        Self { loss: Loss::Idle(idle), answers, ..Self::PASS }
+    }
+
+    /// Resets connections.
+    pub const fn reset(condition: ResetCondition) -> Self {
+        Self { loss: Loss::FromReset(condition), answers: Answers::ResetBoth, ..Self::PASS }
     }
 
     /// A token bucket without a queue.

@@ -6,7 +6,7 @@
 //!
 //! Reading order: [`world`] (the description of the network), [`invariants`] (the invariants of an
 //! element), [`violation`] (all possible violations), then the model: `element` (times and queue
-//! capacity), `traffic` (packets on their routes), `endpoint`, `sent` and `recovery` (the bytes of
+//! capacity), `middlebox` (boxes that know connections), `traffic` (packets on their routes), `endpoint`, `sent` and `recovery` (the bytes of
 //! one end of a connection), `verifier` (the recorder); [`recording`] keeps a record for later
 //! verification.
 //!
@@ -23,6 +23,8 @@ mod arrivals;
 mod contents;
 mod element;
 mod endpoint;
+mod listen;
+mod middlebox;
 mod recovery;
 mod sent;
 mod summary;
@@ -30,8 +32,8 @@ mod traffic;
 mod verifier;
 
 pub use invariants::{
-    Changes, ElementChanges, ElementInvariants, HoldTime, Line, Loss, Outage, PacketClass,
-    PacketOrder, QueueCapacity, Selection, Thinning,
+    Answers, Changes, ElementChanges, ElementInvariants, HoldTime, Line, Loss, Outage, PacketClass,
+    PacketOrder, QueueCapacity, ResetCondition, Selection, Thinning,
 };
 pub use recording::{RecordItem, RecordedRun, verify};
 pub use summary::{EndpointSummary, VerifiedSummary};

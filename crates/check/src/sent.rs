@@ -19,7 +19,7 @@ use record::{Cause, SenderState, SentKind};
 use units::{Bytes, Offset};
 
 use crate::arrivals::Arrivals;
-use crate::endpoint::{EndpointModel, PendingBurst, SentData};
+use crate::endpoint::{EndpointModel, PendingBurst, SenderModel, SentData};
 use crate::violation::{StateField, ViolationKind, ViolationLog};
 use crate::world::{OutputCalls, RecoveryLimit, TransportKind};
 
@@ -159,7 +159,8 @@ impl EndpointModel {
         }
         sender.retransmitted += at.saturating_add(len).min(sender.max) - at;
         let until = match cause {
-            Cause::Timeout => sender.timed_out,
+            // Linux retransmits what was too large as after a timeout (tcp_simple_retransmit).
+            Cause::Timeout => sender.timed_out.max(sender.too_large),
             Cause::FastRetransmit | Cause::PartialAck | Cause::LossProbe | Cause::Recovering => {
                 sender.in_doubt
             }
@@ -247,7 +248,8 @@ impl EndpointModel {
         }
         let (flight, beyond) = match self.transport {
             TransportKind::Tcp => {
-                let doubted = una < self.sender.timed_out.max(self.sender.in_doubt);
+                let SenderModel { timed_out, in_doubt, too_large, .. } = self.sender;
+                let doubted = una < timed_out.max(in_doubt).max(too_large);
                 let planned = stop <= self.sender.planned;
                 (flight, !doubted && !planned && flight > state.cwnd)
             }

@@ -9,6 +9,8 @@ pub struct VerifiedSummary {
     pub departed: u64,
     /// Copies made by elements.
     pub copies: u64,
+    /// Packets sent by elements: ICMP errors and RSTs.
+    pub injected: u64,
     /// Packets corrupted by elements.
     pub damaged: u64,
     /// CE marks set by elements (RFC 3168).

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use record::{ElementId, PacketNumber};
+use record::{ElementId, PacketNumber, SynOffers, TcpBits};
 use units::HostId;
 
 use crate::contents::{PacketContents, PayloadRange};
-use crate::element::ElementModel;
+use crate::element::{ElementModel, FlowDirection};
+use crate::invariants::Answers;
 use crate::violation::{Subject, ViolationKind, ViolationLog};
 use crate::world::{RouteModel, WorldModel};
 
@@ -60,6 +61,7 @@ pub(crate) struct DroppedPacket {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct PacketCounts {
     pub(crate) copies: u64,
+    pub(crate) injected: u64,
     pub(crate) damaged: u64,
     pub(crate) marked: u64,
     pub(crate) arrived: u64,
@@ -71,8 +73,8 @@ pub(crate) struct PacketCounts {
 pub(crate) struct Traffic {
     hops: Vec<ElementModel>,
     routes: Vec<RouteModel>,
-    /// Route of each end of each flow.
-    flow_routes: Vec<[usize; 2]>,
+    /// Route of each end of each flow, and the bytes of its IP header.
+    flow_routes: Vec<([usize; 2], u32)>,
     packets: BTreeMap<u64, TrackedPacket>,
     /// Number of the next packet.
     next: u64,
@@ -89,7 +91,11 @@ impl Traffic {
                 .map(|(n, &law)| ElementModel::new(ElementId(n as u32), law, world))
                 .collect(),
             routes: world.routes.clone(),
-            flow_routes: world.flows.iter().map(|flow| flow.routes).collect(),
+            flow_routes: world
+                .flows
+                .iter()
+                .map(|flow| (flow.routes, flow.ip_header.get() as u32))
+                .collect(),
             packets: BTreeMap::new(),
             next: 0,
             between: 0,
@@ -139,7 +145,7 @@ impl Traffic {
         (size, capable): (u32, bool),
         contents: PacketContents,
     ) {
-        let route = self.flow_routes[flow as usize][usize::from(from)] as u32;
+        let route = self.flow_routes[flow as usize].0[usize::from(from)] as u32;
         let packet = TrackedPacket {
             flow,
             from,
@@ -177,7 +183,7 @@ impl Traffic {
         }
         packet.place = PacketPosition::AtElement;
         let way = (packet.flow, packet.from);
-        element.enter(log, number, way, u64::from(packet.size));
+        element.enter(log, number, way, (u64::from(packet.size), &packet.contents));
         self.between -= 1;
     }
 
@@ -191,7 +197,8 @@ impl Traffic {
         let (&mut packet, element) = self.locate(log, number, id)?;
         let inside = packet.place == PacketPosition::AtElement;
         let size = u64::from(packet.size);
-        element.lose(log, (number, size), &packet.contents, inside);
+        let way = ((packet.flow, packet.from), packet.hop);
+        element.lose(log, (number, size), way, &packet.contents, inside);
         self.packets.remove(&number.0);
         self.between -= usize::from(!inside);
         self.counts.lost += 1;
@@ -239,6 +246,83 @@ impl Traffic {
         self.counts.marked += 1;
     }
 
+    /// An element removes options from the packet, whose size is `size` from now on.
+    pub(crate) fn rewrite(
+        &mut self,
+        log: &mut ViolationLog,
+        number: PacketNumber,
+        id: ElementId,
+        size: u32,
+    ) {
+        let Some((packet, element)) = self.locate(log, number, id) else { return };
+        let before = packet.contents.tcp;
+        let after = before.stripped(element.law().strips);
+        // Each option with its padding.
+        let bytes =
+            [(SynOffers::WINDOW_SCALE, 4), (SynOffers::SACK, 4), (SynOffers::TIMESTAMPS, 12)];
+        let removed = bytes
+            .iter()
+            .filter(|(offer, _)| before.offers.has(*offer) && !after.offers.has(*offer));
+        let most: u32 = removed.map(|(_, bytes)| bytes).sum();
+        let saved = packet.size.checked_sub(size);
+        let fits = saved.is_some_and(|saved| saved > 0 && saved <= most);
+        if !fits || packet.place != PacketPosition::AtElement {
+            log.note(Subject::Packet(number), ViolationKind::UnexpectedRewrite { hop_index: id });
+        }
+        packet.size = size;
+    }
+
+    /// An element sends a packet of its own.
+    pub(crate) fn inject(
+        &mut self,
+        log: &mut ViolationLog,
+        number: PacketNumber,
+        id: ElementId,
+        (flow, from): FlowDirection,
+        (size, tcp): (u32, TcpBits),
+    ) {
+        let unexpected = ViolationKind::UnexpectedInjection { hop_index: id };
+        let (Some(element), Some(&(routes, ip_header))) =
+            (self.hops.get_mut(id.0 as usize), self.flow_routes.get(flow as usize))
+        else {
+            return log.note(Subject::Packet(number), unexpected);
+        };
+        let due = element.take_answer(log.now, (flow, from));
+        let fits = match element.law().answers {
+            Answers::None => false,
+            Answers::Icmp => tcp == TcpBits::default() && size == 2 * ip_header + 16,
+            Answers::Reset | Answers::ResetBoth => tcp.is_rst() && size == ip_header + 20,
+        };
+        if due.is_none() || !fits {
+            log.note(Subject::Packet(number), unexpected);
+        }
+        let route = routes[usize::from(from)];
+        // On the way of the dropped packet it takes its place; on the way back it begins after the
+        // element, or if that is elsewhere, at the start.
+        let hop = match due {
+            Some(due) if due.way.1 == from => due.hop + 1,
+            _ => {
+                let hops = &self.routes[route].hops;
+                hops.iter().position(|hop| *hop == id).map_or(0, |place| place as u32 + 1)
+            }
+        };
+        let contents = PacketContents { payload: PayloadRange::default(), tcp };
+        let packet = TrackedPacket {
+            flow,
+            from,
+            route: route as u32,
+            hop,
+            place: PacketPosition::Between,
+            copied_here: false,
+            damaged: false,
+            size,
+            capable: false,
+            contents,
+        };
+        self.counts.injected += 1;
+        self.add(log, number, packet);
+    }
+
     /// The packet leaves an element.
     pub(crate) fn leave(&mut self, log: &mut ViolationLog, number: PacketNumber, id: ElementId) {
         let Some((packet, element)) = self.locate(log, number, id) else { return };
@@ -249,6 +333,7 @@ impl Traffic {
         packet.place = PacketPosition::Between;
         packet.hop += 1;
         packet.copied_here = false;
+        packet.contents.tcp = packet.contents.tcp.stripped(element.law().strips);
         element.leave(log, number);
         self.between += 1;
     }
@@ -258,7 +343,7 @@ impl Traffic {
         &mut self,
         log: &mut ViolationLog,
         number: PacketNumber,
-        host: HostId,
+        (host, tcp): (HostId, TcpBits),
     ) -> Option<DeliveredPacket> {
         let Some(packet) = self.packets.get(&number.0) else {
             log.note(Subject::Packet(number), unknown(number, self.next));
@@ -273,6 +358,9 @@ impl Traffic {
             return None;
         }
         let &TrackedPacket { flow, from, contents, damaged, .. } = packet;
+        if contents.tcp != tcp {
+            log.note(Subject::Packet(number), ViolationKind::HeaderChanged);
+        }
         self.packets.remove(&number.0);
         self.between -= 1;
         self.counts.arrived += 1;

@@ -1,11 +1,12 @@
 //! The recorder: passes every connection event to its end and every packet event to the traffic
 //! model.
 
-use record::{Event, EventSource, PacketEvent, PacketNumber, Recorder, SenderState};
+use record::{Event, EventSource, PacketEvent, PacketNumber, Recorder, SenderState, TcpBits};
 use units::{FlowId, HostId, Instant};
 
 use crate::contents::PacketContents;
 use crate::endpoint::{EndpointModel, PacketDeparture};
+use crate::listen::AcceptQueues;
 use crate::summary::VerifiedSummary;
 use crate::traffic::{DeliveredPacket, DroppedPacket, Traffic};
 use crate::violation::{Subject, Violation, ViolationKind, ViolationLog};
@@ -17,6 +18,7 @@ pub struct Verifier {
     log: ViolationLog,
     traffic: Traffic,
     flows: FlowIndex,
+    accept_queues: AcceptQueues,
     /// The packet dropped last: the event of its drop must follow.
     lost: Option<DroppedPacket>,
 }
@@ -29,7 +31,13 @@ impl Verifier {
     pub fn new(world: &WorldModel) -> Result<Self, WorldError> {
         world.check()?;
         let (log, traffic) = (ViolationLog::new(), Traffic::new(world));
-        Ok(Self { log, traffic, flows: FlowIndex::new(world), lost: None })
+        Ok(Self {
+            log,
+            traffic,
+            flows: FlowIndex::new(world),
+            accept_queues: AcceptQueues::new(world),
+            lost: None,
+        })
     }
 
     /// Ends the verification; the run ended at `at`.
@@ -49,7 +57,8 @@ impl Verifier {
         let counts = self.traffic.counts;
         let ends = |flow: &FlowEndpoints| flow.ends.each_ref().map(EndpointModel::summary);
         Ok(VerifiedSummary {
-            departed: self.traffic.numbered() - counts.copies,
+            departed: self.traffic.numbered() - counts.copies - counts.injected,
+            injected: counts.injected,
             copies: counts.copies,
             damaged: counts.damaged,
             marked: counts.marked,
@@ -86,8 +95,8 @@ impl Verifier {
         }
     }
 
-    fn arrive(&mut self, packet: PacketNumber, host: HostId) {
-        let delivery = self.traffic.arrive(&mut self.log, packet, host);
+    fn arrive(&mut self, packet: PacketNumber, host: HostId, tcp: TcpBits) {
+        let delivery = self.traffic.arrive(&mut self.log, packet, (host, tcp));
         if let Some(DeliveredPacket { flow, from, ref contents }) = delivery {
             let ends = &mut self.flows.0[flow as usize].ends;
             ends[1 - usize::from(from)].arrive(contents);
@@ -120,6 +129,9 @@ impl Recorder for Verifier {
         if let Some((side, ends)) = self.flows.find(&mut self.log, who) {
             let [one, other] = ends;
             let (end, peer) = if side == 0 { (one, other) } else { (other, one) };
+            if side == 1 {
+                self.accept_queues.on_event(&mut self.log, who, &event);
+            }
             end.on_event(&mut self.log, event, state, peer.arrivals());
         }
     }
@@ -148,10 +160,17 @@ impl Recorder for Verifier {
                 self.traffic.damage(log, packet, hop_index);
             }
             PacketEvent::Marked { hop_index, packet } => self.traffic.mark(log, packet, hop_index),
+            PacketEvent::Rewritten { hop_index, packet, size } => {
+                self.traffic.rewrite(log, packet, hop_index, size);
+            }
+            PacketEvent::Injected { hop_index, packet, flow, back, size, tcp } => {
+                let way = (flow.0, u8::from(back));
+                self.traffic.inject(log, packet, hop_index, way, (size, tcp));
+            }
             PacketEvent::Forwarded { hop_index, packet } => {
                 self.traffic.leave(log, packet, hop_index);
             }
-            PacketEvent::Received { host, packet } => self.arrive(packet, host),
+            PacketEvent::Received { host, packet, tcp } => self.arrive(packet, host, tcp),
         }
     }
 }

@@ -114,6 +114,28 @@ pub enum ViolationKind {
         /// The element.
         hop_index: ElementId,
     },
+    /// The packet is larger than the element passes.
+    PassedTooLarge {
+        /// The element.
+        hop_index: ElementId,
+    },
+    /// The packet passed a box that had forgotten or reset its connection.
+    PassedMiddlebox {
+        /// The element.
+        hop_index: ElementId,
+    },
+    /// The element sent a packet without a dropped one that it answers, or of another kind.
+    UnexpectedInjection {
+        /// The element.
+        hop_index: ElementId,
+    },
+    /// The element may not remove options from the packet, or not as many bytes.
+    UnexpectedRewrite {
+        /// The element.
+        hop_index: ElementId,
+    },
+    /// The header of the packet is not that with which it left its host, less what elements removed.
+    HeaderChanged,
     /// The packet passed during an outage.
     PassedDuringOutage {
         /// The element.
@@ -255,6 +277,10 @@ pub enum ViolationKind {
         /// Upper bound: data the peer had when it sent the newest packet received.
         reported: Offset,
     },
+    /// The connection is established although the accept queue is full.
+    AcceptQueueFull,
+    /// The application reads or writes before it can have taken the connection.
+    NotAccepted,
     /// The application read bytes twice, or skipped some.
     BadRead {
         /// All bytes read, as reported.
@@ -353,6 +379,19 @@ impl fmt::Display for ViolationKind {
             Self::LostForNothing { hop_index } => {
                 write!(f, "was dropped at element {} without a reason", hop_index.0)
             }
+            Self::PassedTooLarge { hop_index } => {
+                write!(f, "is larger than element {} passes", hop_index.0)
+            }
+            Self::PassedMiddlebox { hop_index } => {
+                write!(f, "passed element {}, which no longer passes its connection", hop_index.0)
+            }
+            Self::UnexpectedInjection { hop_index } => {
+                write!(f, "cannot come from element {}", hop_index.0)
+            }
+            Self::UnexpectedRewrite { hop_index } => {
+                write!(f, "cannot be changed so at element {}", hop_index.0)
+            }
+            Self::HeaderChanged => write!(f, "arrived with a header that it cannot have"),
             Self::PassedDuringOutage { hop_index } => {
                 write!(f, "passed element {} during an outage", hop_index.0)
             }
@@ -412,6 +451,8 @@ impl fmt::Display for ViolationKind {
             Self::AckTooSoon { una, reported } => {
                 write!(f, "accepted an ACK of {una}; the packets received cover at most {reported}")
             }
+            Self::AcceptQueueFull => write!(f, "is established with a full accept queue"),
+            Self::NotAccepted => write!(f, "is used before it can have been accepted"),
             Self::BadRead { upto, before, bytes } => {
                 write!(f, "read {bytes} after {before}, but reports {upto} in total")
             }

@@ -1,7 +1,7 @@
 //! Description of the world of a run, as plain data.
 
 use record::ElementId;
-use units::{Bytes, HostId};
+use units::{Bytes, Duration, HostId};
 
 use crate::invariants::{ElementChanges, ElementInvariants, HoldTime, Line};
 
@@ -28,6 +28,17 @@ pub struct WorldModel {
 pub struct HostModel {
     /// IP bytes of its largest packet.
     pub mtu: Bytes,
+    /// The accept queue of its listening applications, if they do not take each connection at once.
+    pub listen: Option<AcceptQueueModel>,
+}
+
+/// An accept queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AcceptQueueModel {
+    /// Maximum number of established connections in it.
+    pub room: u64,
+    /// The application takes at most one at each multiple of this time.
+    pub accept: Duration,
 }
 
 /// A one-way route.

@@ -116,7 +116,7 @@ fn no_packet_is_in_two_places() {
         after(|items| repeat(items, left(3, LINE))),
         Some(ViolationKind::IsElsewhere { hop_index: LINE })
     );
-    let arrived = PacketEvent::Received { host: SERVER, packet: p(3) };
+    let arrived = PacketEvent::Received { host: SERVER, packet: p(3), tcp: TcpBits::default() };
     assert_eq!(after(|items| repeat(items, arrived)), Some(ViolationKind::AlreadyGone));
     let departed = |items: &mut Vec<RecordItem>| {
         let place = step(items, entered(3, LINE)) - 1;
@@ -150,7 +150,7 @@ fn no_packet_appears_without_being_sent() {
     assert_eq!(after(|items| at(items, departed)), Some(ViolationKind::NeverSent));
     assert_eq!(after(|items| at(items, entered(10, LINE))), Some(ViolationKind::UnknownPacket));
     assert_eq!(after(|items| at(items, left(10, LINE))), Some(ViolationKind::UnknownPacket));
-    let arrived = PacketEvent::Received { host: SERVER, packet: p(10) };
+    let arrived = PacketEvent::Received { host: SERVER, packet: p(10), tcp: TcpBits::default() };
     assert_eq!(after(|items| at(items, arrived)), Some(ViolationKind::UnknownPacket));
     let elsewhere = PacketEvent::Accepted { hop_index: ElementId(3), packet: p(9) };
     assert_eq!(
@@ -184,7 +184,10 @@ fn packets_are_numbered_without_gaps() {
 fn no_packet_vanishes_between_elements() {
     assert_eq!(after(|items| remove(items, entered(3, DELAY))), Some(ViolationKind::Vanished));
     let mut items = good();
-    remove(&mut items, PacketEvent::Received { host: SERVER, packet: p(3) });
+    remove(
+        &mut items,
+        PacketEvent::Received { host: SERVER, packet: p(3), tcp: TcpBits::default() },
+    );
     assert!(all_breaches(&world(), &items).contains(&ViolationKind::Vanished));
     let dropped = PacketEvent::Dropped { hop_index: LINE, packet: p(6) };
     // The event of the drop precedes the next instant.
@@ -212,7 +215,8 @@ fn no_element_is_skipped() {
     let skips = after(|items| {
         let place = step(items, entered(3, DELAY));
         items.truncate(place);
-        let movement = PacketEvent::Received { host: SERVER, packet: p(3) };
+        let movement =
+            PacketEvent::Received { host: SERVER, packet: p(3), tcp: TcpBits::default() };
         items.push(RecordItem::PacketItem { at: us(21_140), movement });
     });
     assert_eq!(skips, Some(ViolationKind::NotAtTheEnd { host: SERVER }));
@@ -226,7 +230,8 @@ fn no_element_is_skipped() {
 
 #[test]
 fn packets_arrive_at_the_end_of_their_route() {
-    let arrived = |host: HostId| PacketEvent::Received { host, packet: p(3) };
+    let arrived =
+        |host: HostId| PacketEvent::Received { host, packet: p(3), tcp: TcpBits::default() };
     let found = after(|items| replace(items, arrived(SERVER), arrived(CLIENT)));
     assert_eq!(found, Some(ViolationKind::NotAtTheEnd { host: CLIENT }));
 }

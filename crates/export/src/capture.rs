@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use packet::wire::Endpoints;
-use packet::{Dir, Flags, IpVersion, Segment};
+use packet::{Dir, Flags, IpVersion, PacketTooBig, Segment};
 use record::{Event, EventSource, Recorder, SenderState};
 use sim::Observer;
 use sim::scenario::{FlowSpec, Scenario, TapPoint};
@@ -43,16 +43,21 @@ pub fn flow_endpoints(scenario: &Scenario) -> Vec<Endpoints> {
 
 /// Addresses and ports of a segment of this scenario.
 pub fn endpoints(scenario: &Scenario, segment: &Segment) -> Endpoints {
-    let number = segment.flow.0;
+    endpoints_of(scenario, (segment.flow, segment.dir, segment.ip))
+}
+
+/// The endpoints of one direction of a flow.
+fn endpoints_of(scenario: &Scenario, (flow, dir, ip): (FlowId, Dir, IpVersion)) -> Endpoints {
+    let number = flow.0;
     let (from, to) =
         scenario.flows.get(number as usize).map_or((0, 1), |flow| (flow.from, flow.to));
     let client = FIRST_CLIENT_PORT + (number % CLIENT_PORTS) as u16;
     let server = SERVER_PORT.wrapping_add((number / CLIENT_PORTS) as u16);
     let between = Endpoints {
-        src: SocketAddr::new(address(from, segment.ip), client),
-        dst: SocketAddr::new(address(to, segment.ip), server),
+        src: SocketAddr::new(address(from, ip), client),
+        dst: SocketAddr::new(address(to, ip), server),
     };
-    match segment.dir {
+    match dir {
         Dir::Forward => between,
         Dir::Reverse => between.reversed(),
     }
@@ -219,6 +224,17 @@ impl<W: Write> Observer for PcapngRecorder<'_, W> {
         // RFC 6864: a packet that is never fragmented needs no unique identification.
         let seen = PacketMeta { tap: interface, at, way };
         self.failed = self.writer.segment(seen, segment, &between, 0, offset).err();
+    }
+
+    fn icmp(&mut self, at: Instant, tap: usize, outbound: bool, message: &PacketTooBig) {
+        let Some(Some(interface)) = self.interfaces.get(tap).copied() else { return };
+        if self.failed.is_none() {
+            let way = if outbound { PacketDirection::Out } else { PacketDirection::In };
+            let seen = PacketMeta { tap: interface, at, way };
+            let about = (message.flow, message.dir.reversed(), message.ip);
+            let between = endpoints_of(self.scenario, about);
+            self.failed = self.writer.too_big(seen, message, &between).err();
+        }
     }
 }
 

@@ -6,7 +6,7 @@
 use packet::Segment;
 use record::EventSource;
 use sim::Observer;
-use sim::live::{ExternalDelivery, LiveSimulation};
+use sim::live::{ExternalDelivery, ExternalPacket, LiveSimulation};
 use units::{FlowId, HostId, Instant};
 
 use crate::flows::Flows;
@@ -123,8 +123,14 @@ fn deliver<G: Guest>(
             let mut packets = Vec::new();
             for packet in batch.iter().filter(|packet| packet.host == one.host) {
                 let mut bytes = Vec::new();
-                match flows.packet(&packet.segment, &mut bytes) {
-                    Ok(()) => packets.push((bytes, merged_size(&packet.segment))),
+                let (written, size) = match &packet.packet {
+                    ExternalPacket::Tcp(segment) => {
+                        (flows.packet(segment, &mut bytes), merged_size(segment))
+                    }
+                    ExternalPacket::TooBig(message) => (flows.too_big(message, &mut bytes), 0),
+                };
+                match written {
+                    Ok(()) => packets.push((bytes, size)),
                     Err(_) => flows.counters.unsendable += 1,
                 }
             }

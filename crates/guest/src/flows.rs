@@ -6,8 +6,8 @@
 
 use std::collections::BTreeMap;
 
-use packet::wire::{EmitError, Endpoints, Link, emit_payload, parse};
-use packet::{Dir, Flags, Segment};
+use packet::wire::{EmitError, Endpoints, Link, emit_payload, emit_too_big, parse};
+use packet::{Dir, Flags, PacketTooBig, Segment};
 use units::{FlowId, Offset, SeqNum};
 
 use crate::guest::Packet;
@@ -99,6 +99,18 @@ impl Flows {
         let start = self.offset(segment).unwrap_or_default();
         let payload = self.payload(start, segment.payload);
         emit_payload(segment, &endpoints, 0, payload, out)
+    }
+
+    /// Writes an ICMP error as an IP packet into `out`, which is cleared first.
+    ///
+    /// # Errors
+    /// [`EmitError`] if it does not fit into an IP packet.
+    pub fn too_big(&self, message: &PacketTooBig, out: &mut Vec<u8>) -> Result<(), EmitError> {
+        out.clear();
+        let forward = self.endpoints[message.flow.0 as usize];
+        // The message is about a segment of the opposite direction.
+        let about = if message.dir == Dir::Reverse { forward } else { forward.reversed() };
+        emit_too_big(message, &about, out)
     }
 
     /// The bytes of any stream from offset `start` on.

@@ -6,7 +6,7 @@
 //!
 //! This crate has no clock and no event queue.
 
-use record::{Event, EventSource, Purpose, Recorder, SendLimit, Sender};
+use record::{Event, EventSource, Purpose, Recorder, SendLimit, Sender, SynOffers};
 use units::{Bytes, FlowId, Instant, SeqNum};
 
 /// The context of one call: the time, the source of events and the recorder.
@@ -137,8 +137,26 @@ pub enum PacketVerdict {
     Duplicated,
     /// The packet continues at once with a wrong checksum.
     Corrupted,
+    /// The packet, a SYN, continues at once without some of what it offers.
+    Stripped(SynOffers),
     /// The packet is dropped.
     Dropped,
+    /// The packet is dropped, and the element sends others because of it.
+    Rejected(BoxAnswer),
+}
+
+/// What an element sends because of a packet that it does not pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BoxAnswer {
+    /// An ICMP error to its sender: the packet is larger than this MTU in bytes.
+    TooBig {
+        /// The MTU.
+        mtu: u32,
+    },
+    /// A RST to its sender.
+    Reset,
+    /// A RST to its receiver in its place, and one to its sender.
+    ResetBoth,
 }
 
 /// An action of an element on a packet that it holds or held.

@@ -10,9 +10,11 @@
 
 pub mod quic;
 pub mod segment;
+pub mod too_big;
 pub mod wire;
 
 pub use segment::{
     Dir, ECN_CE, FastOpenOption, Flags, IpVersion, Options, SackBlock, SackBlocks, Segment,
     SynLayout, SynOptions, Timestamps,
 };
+pub use too_big::PacketTooBig;

@@ -43,7 +43,7 @@ mod udp;
 
 pub use emit::{EmitError, emit, emit_payload, payload_byte};
 pub use fragment::{FragmentKey, IpFragment, fragment};
-pub use icmp::{IcmpError, IcmpProblem, icmp_error};
+pub use icmp::{IcmpError, IcmpProblem, emit_too_big, icmp_error};
 pub use link::Link;
 pub use options::OptionBytes;
 pub use parse::{ParsedPacket, WireError, WireProblem, parse, parse_cut};

@@ -5,7 +5,7 @@ use units::{FlowId, HostId, SeqNum};
 use crate::tcp_bits::TcpBits;
 
 /// Number of a packet within a run, in the order in which packets left their hosts. A copy made on
-/// the path has a number of its own.
+/// the path, or a packet that an element sends, has a number of its own.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PacketNumber(pub u64);
 
@@ -73,6 +73,30 @@ pub enum PacketEvent {
         /// The packet.
         packet: PacketNumber,
     },
+    /// An element removed options from the packet, a SYN.
+    Rewritten {
+        /// The element.
+        hop_index: ElementId,
+        /// The packet.
+        packet: PacketNumber,
+        /// Its IP bytes from now on.
+        size: u32,
+    },
+    /// An element sent a packet of its own, because of one that it dropped: a RST or an ICMP error.
+    Injected {
+        /// The element.
+        hop_index: ElementId,
+        /// The packet.
+        packet: PacketNumber,
+        /// Connection that the packet is about.
+        flow: FlowId,
+        /// True on the way to the host that opened the connection.
+        back: bool,
+        /// IP bytes.
+        size: u32,
+        /// Control bits of its TCP header; none for an ICMP error.
+        tcp: TcpBits,
+    },
     /// The packet left an element.
     Forwarded {
         /// The element.
@@ -86,6 +110,8 @@ pub enum PacketEvent {
         host: HostId,
         /// The packet.
         packet: PacketNumber,
+        /// Control bits and offers of its TCP header.
+        tcp: TcpBits,
     },
 }
 

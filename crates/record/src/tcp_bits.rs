@@ -26,6 +26,26 @@ impl TcpBits {
         self.flags & (Self::SYN | Self::ACK) == Self::SYN | Self::ACK
     }
 
+    /// It has an acknowledgment number.
+    pub const fn is_ack(self) -> bool {
+        self.flags & Self::ACK != 0
+    }
+
+    /// A RST.
+    pub const fn is_rst(self) -> bool {
+        self.flags & 0x04 != 0
+    }
+
+    /// Returns the bits of a SYN or SYN-ACK without some of what it offers.
+    #[must_use]
+    pub const fn stripped(self, offers: SynOffers) -> Self {
+        if self.flags & Self::SYN == 0 {
+            return self;
+        }
+        let ecn = if offers.has(SynOffers::ECN) { Self::ECE_CWR } else { 0 };
+        Self { flags: self.flags & !ecn, offers: self.offers.without(offers) }
+    }
+
     /// A SYN without ACK that asks for ECN (RFC 3168 section 6.1.1).
     pub const fn is_ecn_syn(self) -> bool {
         self.is_syn() && self.flags & Self::ECE_CWR == Self::ECE_CWR

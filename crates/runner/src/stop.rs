@@ -3,7 +3,7 @@
 use core::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use packet::Segment;
+use packet::{PacketTooBig, Segment};
 use record::{Event, EventSource, NullRecorder, PacketEvent, Recorder, Sender, SenderState};
 use sim::{Observer, RunError, RunOutcome, Scenario};
 use units::Instant;
@@ -83,6 +83,10 @@ impl<O: Observer> Observer for Stoppable<'_, O> {
 
     fn datagram(&mut self, at: Instant, tap: usize, outbound: bool, packet: &quic::QuicPacket) {
         self.0.datagram(at, tap, outbound, packet);
+    }
+
+    fn icmp(&mut self, at: Instant, tap: usize, outbound: bool, message: &PacketTooBig) {
+        self.0.icmp(at, tap, outbound, message);
     }
 
     fn progress(&mut self, now: Instant) -> ControlFlow<()> {

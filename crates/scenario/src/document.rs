@@ -27,6 +27,8 @@ pub use super::flow::FlowTable;
 pub use super::host::HostTable;
 pub use super::jitter::{JitterRule, JitterTable};
 pub use super::keys::Located;
+pub use super::listen::ListenTable;
+pub use super::middlebox::{ForgetTable, MtuRule, MtuTable, ResetTable};
 pub use super::offload::{GroTable, LroTable, ReceiveOffload};
 pub use super::page::{ObjectSize, ObjectTable, PageTable};
 pub use super::path::PathTable;

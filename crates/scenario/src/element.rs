@@ -1,7 +1,7 @@
 //! Elements of a path: links, delays, impairments, policers and shapers.
 
 use serde_json::{Value as Json, json};
-use sim::scenario::{ElementSpec, LinkCapacity, OutageMode, PacketClass, QdiscConfig};
+use sim::scenario::{ElementSpec, LinkCapacity, OutageMode, PacketClass, QdiscConfig, SynOffers};
 use units::{Bytes, Duration, Rate};
 
 use super::chance::{self, PacketRule, PacketRuleType};
@@ -14,6 +14,7 @@ use super::kinds::{
     BoolType, BufferSizeType, DurationType, EnumType, IntegerType, RateType, SizeType, TableType,
     TextType,
 };
+use super::middlebox::{self, ForgetTable, MtuRule, MtuType, OffersType, ResetTable};
 use super::queue::{Discipline, DisciplineType};
 use super::reorder::{self, ReorderTable};
 use super::shared::SharedElements;
@@ -86,6 +87,32 @@ static SHAPER: Key<TableType<ShaperTable>> = Key::optional(
     "",
     "token-bucket shaper: queues packets over the rate",
 );
+static MTU: Key<MtuType> = Key::optional(
+    "mtu",
+    MtuType,
+    "",
+    "a link with a small MTU: larger packets do not pass, with an ICMP error or without",
+);
+static STRIP: Key<OffersType> = Key::optional(
+    "strip",
+    OffersType,
+    "",
+    "a middlebox that removes these options from SYNs and SYN-ACKs; `ecn` are their bits ECE and \
+     CWR",
+);
+static FORGET: Key<TableType<ForgetTable>> = Key::optional(
+    "forget",
+    TableType::of(&middlebox::FORGET_SECTION),
+    "",
+    "a NAT or firewall that forgets idle connections",
+);
+static RESET: Key<TableType<ResetTable>> = Key::optional(
+    "reset",
+    TableType::of(&middlebox::RESET_SECTION),
+    "",
+    "a box that resets connections of TCP: it replaces a packet by a RST to each end, and passes \
+     none that follow",
+);
 static SHARED: Key<TextType> = Key::optional(
     "shared",
     TextType,
@@ -115,6 +142,10 @@ const KINDS: &[&str] = &[
     "outage",
     "policer",
     "shaper",
+    "mtu",
+    "strip",
+    "forget",
+    "reset",
     "shared",
 ];
 
@@ -133,6 +164,10 @@ table! {
         outage: Box<OutageTable> = OUTAGE,
         policer: Box<PolicerTable> = POLICER,
         shaper: Box<ShaperTable> = SHAPER,
+        mtu: MtuRule = MTU,
+        strip: Vec<SynOffers> = STRIP,
+        forget: Box<ForgetTable> = FORGET,
+        reset: Box<ResetTable> = RESET,
         only: PacketClass = ONLY,
         shared: String = SHARED,
     }
@@ -315,7 +350,11 @@ pub(super) fn not_on_a_path(key: &str) -> Option<&'static str> {
     match key {
         "lro" | "gro" | "tso" => Some("offloads belong to a host's NIC: put it under [host.NAME]"),
         "tap" => Some("a capture point belongs to a host: [[tap]] host = \"NAME\""),
-        "knobs" | "profile" | "cc" | "mtu" => Some("this belongs to a host: [host.NAME]"),
+        "knobs" | "profile" | "cc" => Some("this belongs to a host: [host.NAME]"),
+        "mtu" => Some(
+            "the MTU of an interface belongs to its host: [host.NAME]; of a path it is an element \
+             of its own: { mtu = \"1300B\" }",
+        ),
         _ => None,
     }
 }
@@ -385,6 +424,18 @@ pub(super) fn parse_element(
     }
     if let Some(outage) = &table.outage {
         return self::outage(&outage.value, reader).and_then(whole);
+    }
+    if let Some(mtu) = &table.mtu {
+        return mtu.value.element().and_then(whole);
+    }
+    if let Some(strip) = &table.strip {
+        return whole(middlebox::strip(&strip.value));
+    }
+    if let Some(forget) = &table.forget {
+        return forget.value.element().and_then(whole);
+    }
+    if let Some(reset) = &table.reset {
+        return reset.value.element().and_then(whole);
     }
     if let (Some(shared), Some(name)) = (shared, &table.shared) {
         return shared.find(name, reader).map(ElementSpec::Shared).and_then(whole);

@@ -13,9 +13,10 @@ use units::{Bytes, Duration};
 use super::kernel::{GUEST, KERNEL, KERNEL_MEMORY, SYSCTL, TCP_INFO};
 use super::keys::{Key, KeyCodec, KeyType, Located, ScenarioReader};
 use super::kinds::{
-    BoolType, DurationType, EnumType, IntegerType, SizeType, self_named, type_mismatch,
+    BoolType, DurationType, EnumType, IntegerType, SizeType, TableType, self_named, type_mismatch,
 };
 use super::knobs;
+use super::listen::{self, ListenTable};
 use super::nearest::did_you_mean;
 use super::not_modelled;
 use super::offload::{self, GroTable, LroTable, ReceiveOffload, ReceiveOffloadType};
@@ -114,6 +115,12 @@ static KNOBS: Key<KnobsType> = Key::optional(
     "sysctls and build options by their own names, in quotes",
 );
 
+static LISTEN: Key<TableType<ListenTable>> = Key::optional(
+    "listen",
+    TableType::of(&listen::SECTION),
+    "each connection is accepted at once",
+    "accept queue that the host's listening applications share (Linux)",
+);
 static COUNT: Key<IntegerType> = Key::optional(
     "count",
     IntegerType { least: 1, most: 10_000 },
@@ -138,6 +145,7 @@ table! {
         rx_budget: u64 = RX_BUDGET,
         interrupt_moderation: Duration = INTERRUPT_MODERATION,
         knobs: RawValues = KNOBS,
+        listen: Box<ListenTable> = LISTEN,
         kernel: String = KERNEL,
         kernel_memory: Bytes = KERNEL_MEMORY,
         sysctl: RawValues = SYSCTL,
@@ -183,6 +191,14 @@ pub(super) fn host(name: &str, table: &HostTable, reader: &mut ScenarioReader) -
                 reader.report(SpannedError::new(knobs.span, message));
             }
             None => knobs::apply(&knobs.value, None, reader),
+        }
+    }
+    if let (Some(listen), Some(stack)) = (&table.listen, &mut stack) {
+        let family = stack.tcp().map(|tcp| tcp.profile.family);
+        let is_external = table.kernel.is_some() || table.guest.is_some();
+        let queue = listen::accept_queue(listen, family, is_external, reader);
+        if let StackSpec::Tcp(tcp) = stack {
+            tcp.listen = queue;
         }
     }
     let profile = stack.as_ref().and_then(StackSpec::tcp).map(|tcp| &tcp.profile);

@@ -32,6 +32,8 @@ mod kernel;
 mod keys;
 mod kinds;
 mod knobs;
+mod listen;
+mod middlebox;
 mod nearest;
 pub mod not_modelled;
 mod offload;

@@ -8,8 +8,8 @@ use tcp::profile::{Family, NAMES, TcpProfile};
 use super::keys::TableSpec;
 use super::knobs::{in_words, of_tcp};
 use super::{
-    apps, arrivals, chance, changes, element, exchange, fabric, flow, host, jitter, offload, page,
-    path, queue, reorder, slot, sweep, tap, video, world,
+    apps, arrivals, chance, changes, element, exchange, fabric, flow, host, jitter, listen,
+    middlebox, offload, page, path, queue, reorder, slot, sweep, tap, video, world,
 };
 
 /// Returns every key of a scenario file, by table, and every knob, by system, in Markdown.
@@ -21,6 +21,7 @@ pub fn reference() -> String {
         ("`lro` as a table", &offload::LRO),
         ("`rss_hash` as a table", &offload::RSS_HASH_SECTION),
         ("`gro` as a table", &offload::GRO),
+        ("`listen`", &listen::SECTION),
         ("`[[path]]`", &path::SECTION),
         ("`[fabric]`", &fabric::SECTION),
         ("Elements of a path", &element::ELEMENT),
@@ -43,6 +44,9 @@ pub fn reference() -> String {
         ("`outage`", &element::OUTAGE_SECTION),
         ("`policer`", &element::POLICER_SECTION),
         ("`shaper`", &element::SHAPER_SECTION),
+        ("`mtu` as a table", &middlebox::MTU_SECTION),
+        ("`forget`", &middlebox::FORGET_SECTION),
+        ("`reset`", &middlebox::RESET_SECTION),
         ("`[[flow]]`", &flow::SECTION),
         ("`paced`", &apps::PACED_SECTION),
         ("`on_off`", &apps::ON_OFF_SECTION),

@@ -5,6 +5,7 @@ mod elements;
 mod errors;
 mod fetches;
 mod kernels;
+mod middleboxes;
 mod mutations;
 mod overrides;
 mod queues;

@@ -2,14 +2,14 @@
 
 use core::ops::ControlFlow;
 
-use check::world::{OutputCalls, RecoveryLimit, TransportKind};
+use check::world::{AcceptQueueModel, OutputCalls, RecoveryLimit, TransportKind};
 use check::{
-    Changes, ElementChanges, ElementInvariants, Line, Outage, QueueCapacity, Rejection, Selection,
-    Thinning, VerifiedSummary, Verifier, WorldModel,
+    Changes, ElementChanges, ElementInvariants, Line, Outage, QueueCapacity, Rejection,
+    ResetCondition, Selection, Thinning, VerifiedSummary, Verifier, WorldModel,
 };
 use net::link::QueueLimit;
 use net::wifi::longest_delay;
-use packet::{IpVersion, Segment};
+use packet::{IpVersion, PacketTooBig, Segment};
 use record::{ElementId, Event, EventSource, PacketEvent, Recorder, SenderState};
 use tcp::profile::{BurstRule, LossDetectionRule, RackTlpRule};
 use units::{Bytes, HostId, Instant, Ratio};
@@ -18,8 +18,8 @@ use crate::observer::Observer;
 use crate::outcome::RunOutcome;
 use crate::run_error::RunError;
 use crate::scenario::{
-    App, ElementSpec, FlowSpec, HostSpec, LinkCapacity, OutageMode, PacketClass, QdiscConfig,
-    Scenario, Schedule, SelectionRule, SlotParams, reverse,
+    AcceptQueueSpec, App, ElementSpec, FlowSpec, HostSpec, LinkCapacity, OutageMode, PacketClass,
+    QdiscConfig, ResetTrigger, Scenario, Schedule, SelectionRule, SlotParams, SynOffers, reverse,
 };
 use crate::world::run;
 
@@ -72,8 +72,14 @@ pub fn describe(scenario: &Scenario) -> WorldModel {
             });
         }
     }
-    let host =
-        |host: &HostSpec| check::world::HostModel { mtu: Bytes(u64::from(host.stack.mtu())) };
+    let queue = |spec: AcceptQueueSpec| AcceptQueueModel {
+        room: u64::from(spec.backlog) + 1,
+        accept: spec.accept,
+    };
+    let host = |host: &HostSpec| check::world::HostModel {
+        mtu: Bytes(u64::from(host.stack.mtu())),
+        listen: host.stack.tcp().and_then(|tcp| tcp.listen).map(queue),
+    };
     WorldModel {
         hosts: scenario.hosts.iter().map(host).collect(),
         hops,
@@ -192,6 +198,15 @@ fn law(element: &ElementSpec, tables: &mut ChangeTables) -> Option<ElementInvari
         ElementSpec::Shaper { rate, burst, limit } => {
             ElementInvariants::token_bucket(rate, burst, room(limit))
         }
+        ElementSpec::Mtu { size, from, icmp } => {
+            ElementInvariants::mtu(size, Instant::ZERO + from, icmp)
+        }
+        ElementSpec::Strip(offers) => ElementInvariants::strip(offers),
+        ElementSpec::Forget { idle, resets } => ElementInvariants::forget(idle, resets),
+        ElementSpec::Reset(trigger) => ElementInvariants::reset(match trigger {
+            ResetTrigger::Bytes(bytes) => ResetCondition::After(bytes),
+            ResetTrigger::At(at) => ResetCondition::From(at),
+        }),
         ElementSpec::Shared(_) => return None,
     })
 }
@@ -231,7 +246,7 @@ fn flow_of(scenario: &Scenario, flow: &FlowSpec) -> check::world::FlowModel {
             None => TransportKind::Tcp,
         },
         recovery_limits: [(flow.from, flow.to), (flow.to, flow.from)]
-            .map(|ends| brake(scenario, ends)),
+            .map(|ends| brake(scenario, flow, ends)),
         output_calls: [flow.from, flow.to].map(|host| output_calls(scenario, host)),
         free_fins: [flow.from, flow.to].map(|host| has_free_fin(scenario, host)),
     }
@@ -257,10 +272,11 @@ fn output_calls(scenario: &Scenario, host: usize) -> OutputCalls {
 }
 
 /// The limit of a TCP sender in fast recovery, by its stack and by whether SACK is negotiated.
-fn brake(scenario: &Scenario, (host, peer): (usize, usize)) -> RecoveryLimit {
+fn brake(scenario: &Scenario, flow: &FlowSpec, (host, peer): (usize, usize)) -> RecoveryLimit {
+    let offered = sees_offer(scenario, flow, host, SynOffers::SACK);
     let [own, peer] = [host, peer].map(|host| scenario.hosts.get(host)?.stack.tcp());
     let Some((own, peer)) = own.zip(peer) else { return RecoveryLimit::Unseen };
-    let sack = own.profile.sack && peer.profile.sack;
+    let sack = own.profile.sack && peer.profile.sack && offered;
     match own.profile.loss {
         // Without SACK it counts duplicates as packets that have arrived.
         LossDetectionRule::RackTlp(RackTlpRule::Linux) => RecoveryLimit::Pipe,
@@ -272,6 +288,25 @@ fn brake(scenario: &Scenario, (host, peer): (usize, usize)) -> RecoveryLimit {
         }
         LossDetectionRule::FreeBsdRack(_) => RecoveryLimit::Credit,
     }
+}
+
+/// Returns whether a host of a flow gets to see what the other offers: a SYN-ACK answers only what
+/// the SYN offers.
+fn sees_offer(scenario: &Scenario, flow: &FlowSpec, host: usize, offer: SynOffers) -> bool {
+    let Some(path) = scenario.paths.get(flow.path) else { return true };
+    let passes = |route: &[ElementSpec]| {
+        !route.iter().any(|element| {
+            let own = match element {
+                ElementSpec::Shared(index) => scenario.shared.get(*index).map(|own| &own.element),
+                own => Some(own),
+            };
+            matches!(own, Some(ElementSpec::Strip(strips)) if strips.has(offer))
+        })
+    };
+    let along = path.from == flow.from;
+    let (syn, syn_ack) =
+        if along { (&path.forward, &path.reverse) } else { (&path.reverse, &path.forward) };
+    passes(syn) && (host == flow.to || passes(syn_ack))
 }
 
 /// Runs a scenario as [`run`] does, with `observer` attached, and verifies the record.
@@ -332,6 +367,10 @@ impl<O: Observer> Observer for AuditingObserver<'_, O> {
 
     fn datagram(&mut self, at: Instant, tap: usize, outbound: bool, packet: &quic::QuicPacket) {
         self.observer.datagram(at, tap, outbound, packet);
+    }
+
+    fn icmp(&mut self, at: Instant, tap: usize, outbound: bool, message: &PacketTooBig) {
+        self.observer.icmp(at, tap, outbound, message);
     }
 
     fn progress(&mut self, now: Instant) -> ControlFlow<()> {

@@ -6,7 +6,7 @@
 
 use core::ops::ControlFlow;
 
-use packet::Segment;
+use packet::{PacketTooBig, Segment};
 use record::{Event, EventSource, PacketEvent, Recorder, Sender, SenderState};
 use units::Instant;
 
@@ -81,6 +81,7 @@ trait AnyObserver {
     fn any_record_packet(&mut self, at: Instant, movement: PacketEvent);
     fn any_tap(&mut self, at: Instant, tap: usize, outbound: bool, segment: &Segment);
     fn any_datagram(&mut self, at: Instant, tap: usize, outbound: bool, packet: &quic::QuicPacket);
+    fn any_icmp(&mut self, at: Instant, tap: usize, outbound: bool, message: &PacketTooBig);
     fn any_progress(&mut self, now: Instant) -> ControlFlow<()>;
 }
 
@@ -123,6 +124,10 @@ impl<O: Observer> AnyObserver for O {
         self.datagram(at, tap, outbound, packet);
     }
 
+    fn any_icmp(&mut self, at: Instant, tap: usize, outbound: bool, message: &PacketTooBig) {
+        self.icmp(at, tap, outbound, message);
+    }
+
     fn any_progress(&mut self, now: Instant) -> ControlFlow<()> {
         self.progress(now)
     }
@@ -158,6 +163,10 @@ impl<const ON: bool, const PACKETS: bool> Observer for ErasedObserver<'_, ON, PA
 
     fn datagram(&mut self, at: Instant, tap: usize, outbound: bool, packet: &quic::QuicPacket) {
         self.0.any_datagram(at, tap, outbound, packet);
+    }
+
+    fn icmp(&mut self, at: Instant, tap: usize, outbound: bool, message: &PacketTooBig) {
+        self.0.any_icmp(at, tap, outbound, message);
     }
 
     fn progress(&mut self, now: Instant) -> ControlFlow<()> {

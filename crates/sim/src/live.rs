@@ -18,7 +18,7 @@ use crate::scenario::Scenario;
 use crate::validity::SetupError;
 use crate::world::Simulation;
 
-pub use crate::world::external::ExternalDelivery;
+pub use crate::world::external::{ExternalDelivery, ExternalPacket};
 
 /// A world driven from outside.
 #[expect(missing_debug_implementations, reason = "a whole world is too large to print")]
@@ -114,6 +114,13 @@ mod tests {
     use record::NullRecorder;
     use units::{Bytes, Duration, FlowId, Ratio, SeqNum};
 
+    fn segment_of(delivery: &ExternalDelivery) -> Segment {
+        match delivery.packet {
+            ExternalPacket::Tcp(segment) => segment,
+            ExternalPacket::TooBig(message) => panic!("an ICMP error: {message:?}"),
+        }
+    }
+
     fn scenario(loss: bool) -> Scenario {
         let share = SelectionRule::Share(Ratio::new(1, 2).unwrap());
         let mut forward = vec![ElementSpec::Delay(Duration::from_micros(5_300))];
@@ -165,14 +172,14 @@ mod tests {
                 near.take_leaving(&mut leaving);
                 for came in leaving.drain(..) {
                     assert_eq!((came.at, came.host), (now, 1));
-                    assert!(far.inject(now, &came.segment));
+                    assert!(far.inject(now, &segment_of(&came)));
                 }
                 far.advance(now);
                 far.take_leaving(&mut leaving);
                 if leaving.is_empty() {
                     break;
                 }
-                leaving.drain(..).for_each(|came| assert!(near.inject(now, &came.segment)));
+                leaving.drain(..).for_each(|came| assert!(near.inject(now, &segment_of(&came))));
             }
             ended = now;
         }
@@ -206,7 +213,7 @@ mod tests {
         live.take_leaving(&mut came);
         // Half of them are lost: 100, plus or minus 4 standard deviations of 7.
         assert!((72..=128).contains(&came.len()), "{}", came.len());
-        assert!(came.iter().all(|one| one.host == 1 && one.segment.dir == Dir::Forward));
+        assert!(came.iter().all(|one| one.host == 1 && segment_of(one).dir == Dir::Forward));
         assert!(came.windows(2).all(|pair| pair[0].at < pair[1].at));
         assert!(!live.over());
         assert_eq!(live.next_at(), None);
@@ -221,7 +228,7 @@ mod tests {
         live.advance(at_ms(10));
         let mut came = Vec::new();
         live.take_leaving(&mut came);
-        let syn = came[0].segment;
+        let syn = segment_of(&came[0]);
         assert_eq!((syn.flags, syn.seq), (Flags::SYN, SeqNum(100)));
         assert_eq!(syn.timestamps.map(|stamps| stamps.val), Some(7));
     }

@@ -2,7 +2,7 @@
 
 use core::ops::ControlFlow;
 
-use packet::Segment;
+use packet::{PacketTooBig, Segment};
 use record::{Event, EventSource, PacketEvent, Recorder, Sender, SenderState};
 use units::Instant;
 
@@ -20,6 +20,11 @@ pub trait Observer: Recorder {
     /// Called for a QUIC packet at a capture point.
     fn datagram(&mut self, at: Instant, tap: usize, outbound: bool, packet: &quic::QuicPacket) {
         let _ = (at, tap, outbound, packet);
+    }
+
+    /// Called for an ICMP error at a capture point.
+    fn icmp(&mut self, at: Instant, tap: usize, outbound: bool, message: &PacketTooBig) {
+        let _ = (at, tap, outbound, message);
     }
 
     /// Called with the current virtual time once in [`PROGRESS_EVERY`] steps, for progress bars.
@@ -42,6 +47,10 @@ impl<O: Observer, const WITHOUT: u8> Observer for record::LongWay<O, WITHOUT> {
         self.0.datagram(at, tap, outbound, packet);
     }
 
+    fn icmp(&mut self, at: Instant, tap: usize, outbound: bool, message: &PacketTooBig) {
+        self.0.icmp(at, tap, outbound, message);
+    }
+
     fn progress(&mut self, now: Instant) -> ControlFlow<()> {
         self.0.progress(now)
     }
@@ -54,6 +63,10 @@ impl<O: Observer> Observer for &mut O {
 
     fn datagram(&mut self, at: Instant, tap: usize, outbound: bool, packet: &quic::QuicPacket) {
         (**self).datagram(at, tap, outbound, packet);
+    }
+
+    fn icmp(&mut self, at: Instant, tap: usize, outbound: bool, message: &PacketTooBig) {
+        (**self).icmp(at, tap, outbound, message);
     }
 
     fn progress(&mut self, now: Instant) -> ControlFlow<()> {
@@ -111,6 +124,11 @@ impl<A: Observer, B: Observer> Observer for ObserverPair<A, B> {
     fn datagram(&mut self, at: Instant, tap: usize, outbound: bool, packet: &quic::QuicPacket) {
         self.0.datagram(at, tap, outbound, packet);
         self.1.datagram(at, tap, outbound, packet);
+    }
+
+    fn icmp(&mut self, at: Instant, tap: usize, outbound: bool, message: &PacketTooBig) {
+        self.0.icmp(at, tap, outbound, message);
+        self.1.icmp(at, tap, outbound, message);
     }
 
     fn progress(&mut self, now: Instant) -> ControlFlow<()> {

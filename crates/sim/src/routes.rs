@@ -7,16 +7,20 @@ use net::ack_filter::AckFilter;
 use net::corrupt::Corrupt;
 use net::delay::{ChangingDelay, Delay};
 use net::duplicate::Duplicate;
+use net::forget::Forget;
 use net::jitter::Jitter;
 use net::link::Link;
 use net::loss::Loss;
+use net::mtu::MtuLimit;
 use net::outage::Outage;
 use net::qdisc_link::QdiscLink;
 use net::reorder::displace::Displace;
 use net::reorder::reverse::Reverse;
 use net::reorder::selective_delay::SelectiveDelay;
+use net::reset::Reset;
 use net::selection::RandomSource;
 use net::slot::Slot;
+use net::strip::Strip;
 use net::token_bucket::{Policer, Shaper};
 use net::wifi::WifiJitter;
 use units::{Bytes, Instant};
@@ -68,6 +72,19 @@ impl RouteTable {
             Hop::Element(_) => None,
         });
         ((number - self.starts[route]) as u16, to.unwrap_or_default())
+    }
+
+    /// Returns the first hop on the way back of a packet that is at this hop, an element. The way
+    /// back begins after the same element on the opposite route, or if that is elsewhere, at the
+    /// start of the route.
+    pub(crate) fn way_back(&self, number: u32) -> u32 {
+        let route = self.starts.partition_point(|&start| start <= number) - 1;
+        let start = self.starts[route ^ 1];
+        let at = self.stops[number as usize];
+        let back = self.stops[start as usize..].iter();
+        let elements = back.take_while(|stop| matches!(stop, Hop::Element(_)));
+        let place = elements.enumerate().find(|&(_, stop)| *stop == at);
+        place.map_or(start, |(place, _)| start + place as u32 + 1)
     }
 
     /// Returns the index of the path of a hop, and whether the hop is on its reverse route.
@@ -134,6 +151,10 @@ enum BoxedElement {
     Outage(Outage),
     Policer(Policer),
     Shaper(Shaper),
+    Mtu(MtuLimit),
+    Strip(Strip),
+    Forget(Forget),
+    Reset(Reset),
 }
 
 /// Dispatches a call to the element.
@@ -155,6 +176,10 @@ macro_rules! ask {
             BoxedElement::Outage($element) => $question,
             BoxedElement::Policer($element) => $question,
             BoxedElement::Shaper($element) => $question,
+            BoxedElement::Mtu($element) => $question,
+            BoxedElement::Strip($element) => $question,
+            BoxedElement::Forget($element) => $question,
+            BoxedElement::Reset($element) => $question,
         }
     };
 }
@@ -183,7 +208,13 @@ impl ElementKind {
         let Self::Other(other) = self else { return true };
         !matches!(
             **other,
-            BoxedElement::Loss(_) | BoxedElement::Duplicate(_) | BoxedElement::Corrupt(_)
+            BoxedElement::Loss(_)
+                | BoxedElement::Duplicate(_)
+                | BoxedElement::Corrupt(_)
+                | BoxedElement::Mtu(_)
+                | BoxedElement::Strip(_)
+                | BoxedElement::Forget(_)
+                | BoxedElement::Reset(_)
         )
     }
 
@@ -242,6 +273,14 @@ impl ElementKind {
             ElementSpec::Shaper { rate, burst, limit } => {
                 BoxedElement::Shaper(Shaper::new(*rate, *burst, *limit))
             }
+            ElementSpec::Mtu { size, from, icmp } => {
+                BoxedElement::Mtu(MtuLimit::new(*size, Instant::ZERO + *from, *icmp))
+            }
+            ElementSpec::Strip(offers) => BoxedElement::Strip(Strip::new(*offers)),
+            ElementSpec::Forget { idle, resets } => {
+                BoxedElement::Forget(Forget::new(*idle, *resets))
+            }
+            ElementSpec::Reset(trigger) => BoxedElement::Reset(Reset::new(*trigger)),
         };
         Some(Self::Other(Box::new(other)))
     }
@@ -388,6 +427,10 @@ fn kind(element: &ElementSpec) -> &'static str {
         ElementSpec::Outage { .. } => "outage",
         ElementSpec::Policer { .. } => "policer",
         ElementSpec::Shaper { .. } => "shaper",
+        ElementSpec::Mtu { .. } => "mtu",
+        ElementSpec::Strip(_) => "strip",
+        ElementSpec::Forget { .. } => "forget",
+        ElementSpec::Reset(_) => "reset",
         ElementSpec::Shared(_) => "shared",
     }
 }
@@ -565,6 +608,9 @@ mod tests {
         assert_eq!(routes.of_path(1), None);
         assert_eq!((routes.position(2), routes.position(4)), ((2, 1), (0, 0)));
         assert_eq!((routes.path(2), routes.path(4)), ((0, false), (0, true)));
+        // After the shared element, or from the start.
+        assert_eq!([0, 1, 2].map(|hop| routes.way_back(hop)), [4, 5, 4]);
+        assert_eq!([4, 5].map(|hop| routes.way_back(hop)), [2, 0]);
     }
 
     #[test]

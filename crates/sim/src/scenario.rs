@@ -18,15 +18,17 @@ pub use net::outage::OutageMode;
 pub use net::qdisc_link::LinkCapacity;
 pub use net::queue::QdiscConfig;
 pub use net::reorder::reverse;
+pub use net::reset::ResetTrigger;
 pub use net::schedule::Schedule;
 pub use net::selection::{ByteRange, GilbertElliott, PacketClass, SelectionRule};
 pub use net::slot::SlotParams;
 use packet::IpVersion;
+pub use record::SynOffers;
 use units::{Bytes, Duration, Rate};
 
 pub use exchange::{ExchangeSide, ExchangeSpec, ExchangeStep, WINDOW_UPDATE};
 pub use fetches::{BitrateRule, PageSpec, VideoSpec};
-pub use stack::{QuicStack, RealQuicStack, StackSpec, TcpStack};
+pub use stack::{AcceptQueueSpec, QuicStack, RealQuicStack, StackSpec, TcpStack};
 pub(crate) use traffic::exponential;
 pub use traffic::{Arrivals, CDF_WHOLE, FlowGroup, TransferSizes};
 
@@ -233,6 +235,26 @@ pub enum ElementSpec {
         /// Capacity of the queue.
         limit: QueueLimit,
     },
+    /// Drops packets above a size.
+    Mtu {
+        /// IP bytes of the largest packet that passes.
+        size: Bytes,
+        /// Start, from the beginning of the run.
+        from: Duration,
+        /// Whether it reports them to their sender.
+        icmp: bool,
+    },
+    /// Removes what SYNs offer.
+    Strip(SynOffers),
+    /// Forgets idle connections.
+    Forget {
+        /// Time without packets.
+        idle: Duration,
+        /// Whether it answers the packets of a forgotten connection by a RST.
+        resets: bool,
+    },
+    /// Resets connections.
+    Reset(ResetTrigger),
     /// The element of [`Scenario::shared`] with this index.
     Shared(usize),
 }

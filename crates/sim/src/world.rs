@@ -1,10 +1,12 @@
 //! The event loop: takes the next event from the queue and processes it.
 
+mod answers;
 mod contents;
 mod departures;
 mod event_loop;
 pub(crate) mod external;
 mod hibernation;
+mod listen;
 mod network;
 mod packet_slots;
 mod pages;
@@ -16,6 +18,7 @@ use units::{Bytes, Duration, FlowId, Instant, RandomStream, unlikely};
 
 use external::ExternalDelivery;
 use hibernation::AwakeQueue;
+use listen::{AcceptQueue, AcceptStage};
 use network::Network;
 use pages::PageLoads;
 use setup::profiles;
@@ -44,6 +47,8 @@ enum SimEvent {
     TimerLast(u32),
     /// `Nic`, after all events queued for its instant.
     NicLast(u16),
+    /// The application of a host takes a connection from its accept queue.
+    Accept(u16),
 }
 
 const CLIENT: usize = 0;
@@ -80,6 +85,8 @@ struct FlowEndpoint {
     reads_last: bool,
     /// Number of times it was hibernated ([`hibernation`]).
     hibernations: u8,
+    /// Whether its application has the connection.
+    stage: AcceptStage,
 }
 
 #[derive(Debug)]
@@ -99,6 +106,7 @@ pub(crate) struct Simulation<'a, O: Observer> {
     /// Client and server of the first flow, then of the second, and so on.
     ends: Vec<FlowEndpoint>,
     awake_queue: AwakeQueue,
+    accept_queues: Vec<Option<AcceptQueue>>,
     flows: Vec<FlowProgress>,
     /// The web pages, in the order of their first connections.
     pages: Vec<PageLoads>,
@@ -192,6 +200,7 @@ impl<'a, O: Observer> Simulation<'a, O> {
             network: Network::new(observer, &scenario.taps, elements_and_routes, nics),
             ends: Vec::with_capacity(2 * scenario.flows.len()),
             awake_queue: AwakeQueue::default(),
+            accept_queues: listen::queues(scenario),
             flows: Vec::with_capacity(scenario.flows.len()),
             pages: Vec::new(),
             open: scenario.flows.len(),
@@ -234,6 +243,7 @@ impl<'a, O: Observer> Simulation<'a, O> {
             delays: !self.scenario.hosts[host].delay.is_zero(),
             reads_last,
             hibernations: 0,
+            stage: AcceptStage::Accepted,
         };
         let seed = self.scenario.seed;
         let draws = || RandomStream::named(seed, &format!("flow {}", flow.name), "pause");
@@ -241,8 +251,13 @@ impl<'a, O: Observer> Simulation<'a, O> {
         let page = self.pages.len().saturating_sub(1) as u32;
         let client = Application::client(flow, page, draws);
         let server = Application::server(&flow.app, flow.reads);
-        self.ends.push(end(flow.from, out, client));
-        self.ends.push(end(flow.to, back, server));
+        let stage = match flow.app {
+            App::Datagrams(_) => AcceptStage::Accepted,
+            _ => self.first_stage(flow.to, SERVER),
+        };
+        let (client, server) = (end(flow.from, out, client), end(flow.to, back, server));
+        self.ends.push(client);
+        self.ends.push(FlowEndpoint { stage, ..server });
         self.flows.push(FlowProgress {
             sender: if flow.app.is_answered() { SERVER } else { CLIENT },
             started,

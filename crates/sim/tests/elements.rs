@@ -46,7 +46,10 @@ impl Recorder for PacketEventCounter {
                     self.hops.push(hop_index);
                 }
             }
-            PacketEvent::Forwarded { .. } | PacketEvent::Marked { .. } => {}
+            PacketEvent::Forwarded { .. }
+            | PacketEvent::Marked { .. }
+            | PacketEvent::Rewritten { .. }
+            | PacketEvent::Injected { .. } => {}
         }
     }
 }

@@ -19,6 +19,7 @@ mod changes;
 mod flows;
 mod generator;
 mod hosts;
+mod middleboxes;
 mod oracle;
 mod paths;
 mod random;

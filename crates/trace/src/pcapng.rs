@@ -34,8 +34,8 @@
 
 use std::io::{self, Write};
 
-use packet::Segment;
-use packet::wire::{Endpoints, emit};
+use packet::wire::{Endpoints, emit, emit_too_big};
+use packet::{PacketTooBig, Segment};
 use units::{Duration, Instant, Offset};
 
 const SECTION_HEADER: u32 = 0x0a0d_0d0a;
@@ -207,6 +207,23 @@ impl<W: Write> PcapngWriter<W> {
             .and_then(|()| self.packet(seen, &packet));
         self.packet = packet;
         written
+    }
+
+    /// Writes an ICMP error about a segment between these endpoints.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`PcapngWriter::segment`].
+    pub fn too_big(
+        &mut self,
+        seen: PacketMeta,
+        message: &PacketTooBig,
+        between: &Endpoints,
+    ) -> io::Result<()> {
+        let mut packet = Vec::new();
+        emit_too_big(message, between, &mut packet)
+            .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
+        self.packet(seen, &packet)
     }
 
     /// Flushes and returns the output.

@@ -4,11 +4,11 @@ use core::ops::ControlFlow;
 use std::io::Write;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use packet::{Dir, Flags, Segment};
+use packet::{Dir, Flags, PacketTooBig, Segment};
 use record::{Event, EventSource, PacketEvent, Recorder, Sender, SenderState};
 use sha2::{Digest, Sha256};
 use sim::Observer;
-use sim::live::{ExternalDelivery, LiveSimulation};
+use sim::live::{ExternalDelivery, ExternalPacket, LiveSimulation};
 use tun_rs::SyncDevice;
 use units::Instant;
 
@@ -213,6 +213,26 @@ impl Driver<'_> {
         }
     }
 
+    /// Writes an ICMP error for a real host to its device.
+    fn hand_over_error<O: Observer, W: Write>(
+        &mut self,
+        live: &mut LiveSimulation<'_, WireObserver<'_, O, W>>,
+        host: usize,
+        message: &PacketTooBig,
+        out: &mut Vec<u8>,
+    ) {
+        let PacketTooBig { flow, ip, .. } = *message;
+        let about = Segment { flow, ip, dir: message.dir.reversed(), ..Segment::default() };
+        let between = live.observer().directory.between(&about);
+        let gate = self.gates.iter().find(|gate| gate.host == host);
+        let sent = gate.is_some_and(|gate| {
+            frame::write_too_big(message, &between, out).is_ok() && gate.device.0.send(out).is_ok()
+        });
+        if !sent {
+            self.counts.refused += 1;
+        }
+    }
+
     /// Writes packets for real hosts to their devices.
     fn hand_over<O: Observer, W: Write>(
         &mut self,
@@ -222,7 +242,13 @@ impl Driver<'_> {
     ) {
         live.take_leaving(leaving);
         for came in leaving.drain(..) {
-            let segment = &came.segment;
+            let segment = match &came.packet {
+                ExternalPacket::Tcp(segment) => segment,
+                ExternalPacket::TooBig(message) => {
+                    self.hand_over_error(live, came.host, message, out);
+                    continue;
+                }
+            };
             let watcher = live.observer();
             let stream = &mut watcher.streams[stream_of(segment)];
             let mut payload = core::mem::take(&mut watcher.scratch);

@@ -3,8 +3,8 @@
 
 use std::net::IpAddr;
 
-use packet::wire::{EmitError, Endpoints, Link, ParsedPacket, emit_payload, parse};
-use packet::{IpVersion, Segment};
+use packet::wire::{EmitError, Endpoints, Link, ParsedPacket, emit_payload, emit_too_big, parse};
+use packet::{IpVersion, PacketTooBig, Segment};
 use tun_rs::{VIRTIO_NET_HDR_LEN, VirtioNetHdr};
 
 /// `VIRTIO_NET_HDR_F_NEEDS_CSUM`: the checksum covers only the pseudo header.
@@ -69,6 +69,20 @@ pub fn read(bytes: &[u8]) -> Result<TunFrame<'_>, FrameError> {
     let burst = header.gso_type != GSO_NONE && u32::from(header.gso_size) < segment.payload;
     segment.gso_size = if burst { header.gso_size } else { 0 };
     Ok(TunFrame { between: parsed.endpoints, segment, payload: parsed.payload })
+}
+
+/// Writes an ICMP error about a segment between these endpoints as a frame; `out` is cleared first.
+///
+/// # Errors
+/// [`EmitError`] if the endpoints are of another IP version.
+pub fn write_too_big(
+    message: &PacketTooBig,
+    between: &Endpoints,
+    out: &mut Vec<u8>,
+) -> Result<(), EmitError> {
+    out.clear();
+    out.resize(VIRTIO_NET_HDR_LEN, 0);
+    emit_too_big(message, between, out)
 }
 
 /// Writes a segment for a device into `out`, which is cleared first.

@@ -18,7 +18,7 @@ use packet::{
     Dir, Flags, Options, SackBlock, SackBlocks, Segment, SynLayout, SynOptions, Timestamps,
 };
 use record::NullRecorder;
-use sim::live::LiveSimulation;
+use sim::live::{ExternalPacket, LiveSimulation};
 use units::{Duration, FlowId, Instant, RandomStream, SeqNum};
 use world::World;
 
@@ -147,7 +147,7 @@ fn throw(draws: &mut RandomStream, profile: &str, serves: bool) -> u64 {
         live.take_leaving(&mut came);
         assert!(!serves || came.len() <= ANSWERS, "{profile}: {} to {received:?}", came.len());
         for answer in came.drain(..) {
-            let sent = answer.segment;
+            let ExternalPacket::Tcp(sent) = answer.packet else { continue };
             said.seq = sent.seq.0.wrapping_add(sent.seq_len());
             said.ack = if sent.flags.has(Flags::ACK) { sent.ack.0 } else { said.ack };
         }

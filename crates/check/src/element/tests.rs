@@ -1,6 +1,8 @@
+use record::{SynOffers, TcpBits};
 use units::{Bytes, Rate};
 
 use super::*;
+use crate::contents::PayloadRange;
 use crate::invariants::{Changes, Line, Outage};
 
 fn at(ns: u64) -> Instant {
@@ -9,6 +11,16 @@ fn at(ns: u64) -> Instant {
 
 fn rate(bits: u64) -> Rate {
     Rate::from_bits_per_second(bits).unwrap()
+}
+
+/// The contents of a packet of no protocol.
+const NOTHING: PacketContents = PacketContents {
+    payload: PayloadRange { at: 0, len: 0, bare: false, fin: false, had: 0 },
+    tcp: TcpBits { flags: 0, offers: SynOffers::NONE },
+};
+
+const fn way(packet: u64) -> FlowDirection {
+    ((packet / 10) as u32, 0)
 }
 
 /// Events at an element: the time, and the packet, which belongs to flow `packet / 10`.
@@ -48,25 +60,17 @@ fn found_with(
         match step {
             In(now, packet, size) => {
                 log.now = at(now);
-                element.enter(&mut log, PacketNumber(packet), ((packet / 10) as u32, 0), size);
+                element.enter(&mut log, PacketNumber(packet), way(packet), (size, &NOTHING));
             }
             Lost(now, packet, size) => {
                 log.now = at(now);
-                element.lose(
-                    &mut log,
-                    (PacketNumber(packet), size),
-                    &PacketContents::default(),
-                    false,
-                );
+                let packet = PacketNumber(packet);
+                element.lose(&mut log, (packet, size), ((0, 0), 0), &NOTHING, false);
             }
             Thrown(now, packet, size) => {
                 log.now = at(now);
-                element.lose(
-                    &mut log,
-                    (PacketNumber(packet), size),
-                    &PacketContents::default(),
-                    true,
-                );
+                let packet = PacketNumber(packet);
+                element.lose(&mut log, (packet, size), ((0, 0), 0), &NOTHING, true);
             }
             Out(now, packet) => {
                 log.now = at(now);

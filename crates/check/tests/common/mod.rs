@@ -30,7 +30,7 @@ pub(crate) fn world() -> WorldModel {
     let rate = Rate::from_bits_per_second(8_000_000).unwrap();
     let delay = ElementInvariants::delay(Duration::from_millis(10));
     WorldModel {
-        hosts: vec![HostModel { mtu: Bytes(1_500) }; 2],
+        hosts: vec![HostModel { mtu: Bytes(1_500), listen: None }; 2],
         hops: vec![ElementInvariants::link(rate, QueueCapacity::Packets(3)), delay, delay],
         routes: vec![
             RouteModel { from: CLIENT, to: SERVER, hops: vec![LINE, DELAY] },
@@ -139,7 +139,11 @@ impl RecordBuilder {
     }
 
     pub(crate) fn arrive(&mut self, number: u64, host: HostId) -> &mut Self {
-        self.moved(PacketEvent::Received { host, packet: PacketNumber(number) })
+        self.moved(PacketEvent::Received {
+            host,
+            packet: PacketNumber(number),
+            tcp: TcpBits::default(),
+        })
     }
 
     /// Packet `number` leaves the line and enters the delay.

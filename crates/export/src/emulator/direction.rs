@@ -75,6 +75,10 @@ impl<'a> Direction<'a> {
                 ElementSpec::Thin { .. } => return no("ACK filter"),
                 ElementSpec::Outage { .. } => return no("outages"),
                 ElementSpec::Policer { .. } => return no("policer"),
+                ElementSpec::Mtu { .. } => return no("link with a smaller MTU"),
+                ElementSpec::Strip(_) => return no("box that removes options"),
+                ElementSpec::Forget { .. } => return no("box that forgets connections"),
+                ElementSpec::Reset(_) => return no("box that resets connections"),
                 ElementSpec::Shaper { .. } => return no("shaper with a token bucket"),
                 ElementSpec::Shared(_) => return no("elements that several paths share"),
             };

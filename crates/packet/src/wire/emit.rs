@@ -11,7 +11,7 @@ use super::options::{MAX_LEN, OptionBytes};
 use crate::{Flags, IpVersion, Segment};
 
 /// Time to live of every packet: the default of FreeBSD (`net.inet.ip.ttl`) and of Linux.
-const HOPS: u8 = 64;
+pub(super) const HOPS: u8 = 64;
 
 /// Length of the payload pattern. A prime, so that no packet size is a multiple of it.
 const PERIOD: u64 = 251;

@@ -4,12 +4,17 @@ use std::net::{IpAddr, SocketAddr};
 
 use etherparse::icmpv4::DestUnreachableHeader;
 use etherparse::icmpv6::DestUnreachableCode;
-use etherparse::{Icmpv4Slice, Icmpv4Type, Icmpv6Slice, Icmpv6Type, IpNumber, LaxIpSlice};
+use etherparse::{
+    Icmpv4Header, Icmpv4Slice, Icmpv4Type, Icmpv6Header, Icmpv6Slice, Icmpv6Type, IpNumber,
+    Ipv4Header, Ipv6Header, LaxIpSlice,
+};
 use units::SeqNum;
 
 use super::Endpoints;
+use super::emit::{EmitError, HOPS};
 use super::link::{Link, tunnelled};
 use super::parse::{MAX_DEPTH, WireError, WireProblem, parse_ip};
+use crate::{IpVersion, PacketTooBig};
 
 const ICMP: u8 = 1;
 const ICMP_V6: u8 = 58;
@@ -63,6 +68,80 @@ pub fn icmp_error(bytes: &[u8], original: usize, link: Link) -> Option<IcmpError
         }
     }
     None
+}
+
+/// Appends an ICMP error to `out` as one IP packet; `between` are the endpoints of the segment that
+/// it is about. It has the address of that segment's receiver.
+///
+/// # Errors
+///
+/// [`EmitError::Family`] if the endpoints are not of the message's IP version.
+pub fn emit_too_big(
+    message: &PacketTooBig,
+    between: &Endpoints,
+    out: &mut Vec<u8>,
+) -> Result<(), EmitError> {
+    let size = message.size as u16;
+    let ports = [between.src.port().to_be_bytes(), between.dst.port().to_be_bytes()];
+    let quoted = |header: &[u8]| [header, &ports.concat(), &message.seq.0.to_be_bytes()].concat();
+    match (message.ip, between.src.ip(), between.dst.ip()) {
+        (IpVersion::V4, IpAddr::V4(src), IpAddr::V4(dst)) => {
+            let mut about = Ipv4Header {
+                total_len: size,
+                dont_fragment: true,
+                time_to_live: HOPS,
+                protocol: IpNumber::TCP,
+                source: src.octets(),
+                destination: dst.octets(),
+                ..Ipv4Header::default()
+            };
+            about.header_checksum = about.calc_header_checksum();
+            let mut ip = Ipv4Header {
+                total_len: message.packet_len() as u16,
+                protocol: IpNumber::ICMP,
+                source: dst.octets(),
+                destination: src.octets(),
+                ..about.clone()
+            };
+            ip.header_checksum = ip.calc_header_checksum();
+            let payload = quoted(&about.to_bytes());
+            let next_hop_mtu = message.mtu as u16;
+            let kind =
+                Icmpv4Type::DestinationUnreachable(DestUnreachableHeader::FragmentationNeeded {
+                    next_hop_mtu,
+                });
+            out.extend_from_slice(&ip.to_bytes());
+            out.extend_from_slice(&Icmpv4Header::with_checksum(kind, &payload).to_bytes());
+            out.extend_from_slice(&payload);
+        }
+        (IpVersion::V6, IpAddr::V6(src), IpAddr::V6(dst)) => {
+            let about = Ipv6Header {
+                payload_length: size.saturating_sub(Ipv6Header::LEN as u16),
+                next_header: IpNumber::TCP,
+                hop_limit: HOPS,
+                source: src.octets(),
+                destination: dst.octets(),
+                ..Ipv6Header::default()
+            };
+            let ip = Ipv6Header {
+                payload_length: message.packet_len() as u16 - Ipv6Header::LEN as u16,
+                next_header: IpNumber::IPV6_ICMP,
+                source: dst.octets(),
+                destination: src.octets(),
+                ..about.clone()
+            };
+            let payload = quoted(&about.to_bytes());
+            let kind = Icmpv6Type::PacketTooBig { mtu: message.mtu };
+            let icmp = Icmpv6Header::with_checksum(kind, ip.source, ip.destination, &payload);
+            let too_long = |_| EmitError::TooLong { bytes: payload.len() as u64 };
+            let icmp = icmp.map_err(too_long)?;
+            out.extend_from_slice(&ip.to_bytes());
+            out.extend_from_slice(&icmp.to_bytes());
+            out.extend_from_slice(&payload);
+        }
+        _ => return Err(EmitError::Family { segment: message.ip, between: *between }),
+    }
+    Ok(())
 }
 
 fn of_ip(bytes: &[u8]) -> Option<IcmpError> {
@@ -147,7 +226,7 @@ mod tests {
             false => SocketAddr::from(([192, 0, 2, last], port)),
         };
         let about = Endpoints { src: end(1, 40_000), dst: end(2, 443) };
-        let ip = if v6 { crate::IpVersion::V6 } else { crate::IpVersion::V4 };
+        let ip = if v6 { IpVersion::V6 } else { IpVersion::V4 };
         let segment = Segment { ip, flags: Flags::SYN, seq: SeqNum(77), ..Segment::default() };
         let mut quoted = Vec::new();
         super::super::emit(&segment, &about, 0, units::Offset(0), &mut quoted).unwrap();
@@ -167,6 +246,34 @@ mod tests {
         packet.extend(word.to_be_bytes());
         packet.extend(quoted);
         packet
+    }
+
+    #[test]
+    fn a_message_is_written_and_read() {
+        for ip in [IpVersion::V4, IpVersion::V6] {
+            let address = |last| match ip {
+                IpVersion::V4 => IpAddr::from([192, 0, 2, last]),
+                IpVersion::V6 => IpAddr::from([0xfe80, 0, 0, 0, 0, 0, 0, u16::from(last)]),
+            };
+            let src = SocketAddr::new(address(1), 40_000);
+            let between = Endpoints { src, dst: SocketAddr::new(address(2), 443) };
+            let message = PacketTooBig {
+                flow: units::FlowId(0),
+                dir: crate::Dir::Reverse,
+                ip,
+                seq: SeqNum(77),
+                size: 1_500,
+                mtu: 1_300,
+            };
+            let mut bytes = Vec::new();
+            emit_too_big(&message, &between, &mut bytes).unwrap();
+            assert_eq!(bytes.len(), message.packet_len() as usize);
+            let read = icmp_error(&bytes, bytes.len(), Link::Raw).unwrap();
+            let problem = IcmpProblem::TooBig { mtu: 1_300 };
+            let expected =
+                IcmpError { reporter: address(2), problem, packet: between, seq: SeqNum(77) };
+            assert_eq!(read, expected);
+        }
     }
 
     /// Types and codes of RFC 792, RFC 1191 and RFC 4443.

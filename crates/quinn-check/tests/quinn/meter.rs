@@ -135,7 +135,7 @@ impl Recorder for SenderMeter {
                 self.left.push(at);
                 self.in_flight.push_back((packet, size - HEADERS));
             }
-            PacketEvent::Received { host: SERVER, packet } => {
+            PacketEvent::Received { host: SERVER, packet, .. } => {
                 let index = self.in_flight.iter().position(|&(number, _)| number == packet);
                 if let Some(index) = index {
                     if let Some((_, size)) = self.in_flight.remove(index) {

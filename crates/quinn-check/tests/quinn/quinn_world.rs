@@ -23,7 +23,7 @@ use quinn_proto::{
     StreamEvent, StreamId, TransportConfig, VarInt,
 };
 use sim::Scenario;
-use sim::live::{ExternalDelivery, LiveSimulation};
+use sim::live::{ExternalDelivery, ExternalPacket, LiveSimulation};
 use units::{FlowId, Instant, SeqNum};
 
 use crate::meter::{HEADERS, PACKET, SenderMeter};
@@ -238,7 +238,8 @@ fn drive(
         world.advance(now);
         world.take_leaving(&mut received);
         for one in received.drain(..) {
-            let datagram = core::mem::take(&mut datagrams[one.segment.seq.0 as usize]);
+            let ExternalPacket::Tcp(segment) = one.packet else { continue };
+            let datagram = core::mem::take(&mut datagrams[segment.seq.0 as usize]);
             hosts[one.host].receive(clock.theirs(now), &datagram);
         }
         for host in &mut hosts {

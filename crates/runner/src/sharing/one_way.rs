@@ -168,6 +168,7 @@ impl OneWayDelays {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use record::TcpBits;
     use units::SeqNum;
 
     #[test]
@@ -185,7 +186,7 @@ mod tests {
                 len,
                 size,
                 ect,
-                tcp: record::TcpBits::default(),
+                tcp: TcpBits::default(),
             };
             delays.on_packet_event(at(ms), sent);
         };
@@ -196,7 +197,10 @@ mod tests {
         assert_eq!(delays.size(PacketNumber(9)), 1_500);
         let mut got = |ms, number| {
             let (host, packet) = (HostId(1), PacketNumber(number));
-            delays.on_packet_event(at(ms), PacketEvent::Received { host, packet });
+            delays.on_packet_event(
+                at(ms),
+                PacketEvent::Received { host, packet, tcp: TcpBits::default() },
+            );
         };
         [(10, 7), (11, 8), (15, 9), (12, 10)].into_iter().for_each(|(ms, n)| got(ms, n));
         let report = delays.reports().next().unwrap().unwrap();

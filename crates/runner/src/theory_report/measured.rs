@@ -310,7 +310,7 @@ impl Recorder for PacketMeter {
             PacketEvent::Sent { host: HostId(0), packet, size, .. } => {
                 self.in_flight.push_back((packet, size - UDP_HEADERS.get() as u32));
             }
-            PacketEvent::Received { host: HostId(1), packet } => {
+            PacketEvent::Received { host: HostId(1), packet, .. } => {
                 while let Some((number, size)) = self.in_flight.pop_front() {
                     if number == packet {
                         self.bytes += u64::from(size) * u64::from(at >= self.from);

@@ -29,13 +29,25 @@ pub struct TcpStack {
     pub isn: Option<u32>,
     /// Value of its timestamp clock at the start of the run; drawn from the seed if absent.
     pub timestamp: Option<u32>,
+    /// The accept queue of its listening applications; without one, they take each connection at
+    /// once.
+    pub listen: Option<AcceptQueueSpec>,
+}
+
+/// An accept queue that all listening applications of a host share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AcceptQueueSpec {
+    /// Length of listen(2): as on Linux, the queue is full with one more (sk_acceptq_is_full).
+    pub backlog: u32,
+    /// The application takes one connection at each multiple of this time.
+    pub accept: Duration,
 }
 
 impl TcpStack {
     /// Creates a stack whose clock starts at a tick and whose initial numbers are drawn from the
     /// seed.
     pub const fn new(profile: TcpProfile, cc: cc::Algorithm) -> Self {
-        Self { profile, cc, clock_phase: Duration::ZERO, isn: None, timestamp: None }
+        Self { profile, cc, clock_phase: Duration::ZERO, isn: None, timestamp: None, listen: None }
     }
 }
 

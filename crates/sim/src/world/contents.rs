@@ -1,7 +1,7 @@
 //! The contents of a packet slot: the header fields of most segments in compact form, the handle of
 //! a QUIC packet, or a UDP datagram.
 
-use packet::{Dir, Flags, IpVersion, Options, Segment, Timestamps};
+use packet::{Dir, Flags, IpVersion, Options, PacketTooBig, Segment, Timestamps};
 use units::{FlowId, SeqNum};
 
 use crate::datagrams::DatagramId;
@@ -36,6 +36,13 @@ pub(super) enum TransportHeader {
     Real(DatagramId),
     /// A UDP datagram: its number is in place of TCP's sequence number.
     Udp,
+    /// An ICMP error about a segment that was too large, with its sequence number.
+    TooBig {
+        /// IP bytes of that segment.
+        size: u16,
+        /// MTU of the next link in bytes.
+        mtu: u16,
+    },
 }
 
 impl Default for TransportHeader {
@@ -144,6 +151,21 @@ impl PacketContents {
             ecn: 0,
             flags: Flags::NONE,
             transport: TransportHeader::Udp,
+        }
+    }
+
+    /// Encodes an ICMP error.
+    pub(super) const fn too_big(message: &PacketTooBig) -> Self {
+        let (size, mtu) = (message.size as u16, message.mtu as u16);
+        Self {
+            flow: message.flow,
+            seq: message.seq,
+            payload: 0,
+            dir: message.dir,
+            ip: message.ip,
+            ecn: 0,
+            flags: Flags::NONE,
+            transport: TransportHeader::TooBig { size, mtu },
         }
     }
 

@@ -3,13 +3,13 @@
 use core::hint::cold_path;
 
 use machine::{Cx, Endpoint as _, PacketId};
-use packet::{Dir, Segment};
+use packet::{Dir, PacketTooBig, Segment};
 use record::{Event, Recorder, Shortcuts};
 use tcp::TcpEndpoint;
 use units::Offset;
 
 use super::contents::TransportHeader;
-use super::external::ExternalDelivery;
+use super::external::{ExternalDelivery, ExternalPacket};
 use super::network::{Network, cx};
 use super::packet_slots::StoredPacket;
 use super::{CLIENT, SERVER, SimEvent, Simulation, end_of};
@@ -24,6 +24,14 @@ fn receive_cold<R: Recorder>(tcp: &mut TcpEndpoint, cx: &mut Cx<'_, R>, segment:
         cx.emit(|| Event::Aggregated { packets, bytes: segment.payload });
     }
     tcp.handle_segment(cx, segment);
+}
+
+/// Passes an ICMP error to an endpoint, unless it quotes no segment in flight.
+#[cold]
+fn receive_too_big<R: Recorder>(tcp: &mut TcpEndpoint, cx: &mut Cx<'_, R>, message: &PacketTooBig) {
+    if tcp.quotes_in_flight(message.seq) {
+        tcp.on_path_mtu(cx, message.mtu);
+    }
 }
 
 impl<O: Observer> Simulation<'_, O> {
@@ -42,6 +50,7 @@ impl<O: Observer> Simulation<'_, O> {
         match wake {
             SimEvent::Start(flow) => self.open(flow),
             SimEvent::ElementIndex(_) => {}
+            SimEvent::Accept(host) => self.accept(host),
             // The interrupt includes the packets that arrive at the same instant.
             SimEvent::NicInterrupt(card)
                 if self.network.nics[usize::from(card)].moderates()
@@ -243,13 +252,22 @@ impl<O: Observer> Simulation<'_, O> {
 
     fn take_up(&mut self, host: u16, id: PacketId) {
         let index = self.receiver(id);
+        let waits = self.waits(index);
+        if waits && self.refuses(index, id) {
+            return self.network.slots.release(id);
+        }
         let (flow, _) = self.network.slots.flow(id);
         let received = self.serve_after(index, |network, tcp| {
             let Network { slots, observer, now, .. } = network;
             let mut cx = cx(&mut **observer, *now, host, flow);
             let contents = slots.contents(id);
             // Setup rejects a flow that connects TCP and QUIC.
-            let TransportHeader::Tcp(header) = &contents.transport else { return };
+            let TransportHeader::Tcp(header) = &contents.transport else {
+                if let StoredPacket::TooBig(message) = slots.packet(id) {
+                    receive_too_big(tcp, &mut cx, &message);
+                }
+                return slots.release(id);
+            };
             match header.cold() {
                 Some(number) => receive_cold(tcp, &mut cx, slots.take_cold(id, number)),
                 None => {
@@ -261,6 +279,9 @@ impl<O: Observer> Simulation<'_, O> {
         if !received {
             cold_path();
             self.receive_slow(index, id);
+        }
+        if waits {
+            self.queue_if_established(index);
         }
     }
 
@@ -313,7 +334,14 @@ impl<O: Observer> Simulation<'_, O> {
                 self.outside.push(ExternalDelivery {
                     at: *now,
                     host: usize::from(end.host),
-                    segment,
+                    packet: ExternalPacket::Tcp(segment),
+                });
+            }
+            (TransportEndpoint::Outside, StoredPacket::TooBig(message)) => {
+                self.outside.push(ExternalDelivery {
+                    at: *now,
+                    host: usize::from(end.host),
+                    packet: ExternalPacket::TooBig(message),
                 });
             }
             (TransportEndpoint::Quic(quic), StoredPacket::Quic(packet)) => {

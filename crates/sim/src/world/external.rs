@@ -1,6 +1,6 @@
 //! The interface of the world for external hosts (see [`crate::live`]).
 
-use packet::{Dir, Segment};
+use packet::{Dir, PacketTooBig, Segment};
 use units::{Instant, SeqNum};
 
 use super::{CLIENT, SERVER, Simulation, end_of};
@@ -15,8 +15,17 @@ pub struct ExternalDelivery {
     pub at: Instant,
     /// Index of the host.
     pub host: usize,
-    /// The segment, possibly merged by the card.
-    pub segment: Segment,
+    /// The packet.
+    pub packet: ExternalPacket,
+}
+
+/// A packet for an external host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ExternalPacket {
+    /// A segment, possibly merged by the card.
+    Tcp(Segment),
+    /// An ICMP error about a segment that the host sent.
+    TooBig(PacketTooBig),
 }
 
 impl<O: Observer> Simulation<'_, O> {

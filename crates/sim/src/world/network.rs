@@ -1,6 +1,8 @@
 //! The network: packets in transit from the card of one host, over the elements of a route, to the
 //! card of another.
 
+use std::collections::BTreeSet;
+
 use machine::{Cx, PacketAction, PacketId, PacketVerdict};
 use net::event_queue::EventQueue;
 use packet::Segment;
@@ -29,6 +31,8 @@ pub(super) struct Network<'a, O: Observer> {
     /// Copies that have left the element that made them and await forwarding.
     pub(super) copies: Vec<PacketId>,
     duplicates: DuplicateCounter,
+    /// Flows that an element has reset: each end learns of it from a packet.
+    pub(super) reset_flows: BTreeSet<FlowId>,
     /// Error that aborted the run.
     pub(super) given_up: Option<RunError>,
     /// [`PROGRESS_EVERY`] steps have passed.
@@ -76,6 +80,7 @@ impl<'a, O: Observer> Network<'a, O> {
             packets: 0,
             copies: Vec::new(),
             duplicates: DuplicateCounter::default(),
+            reset_flows: BTreeSet::new(),
             given_up: None,
             progressed: false,
             hops,
@@ -162,6 +167,9 @@ impl<'a, O: Observer> Network<'a, O> {
                     }
                     StoredPacket::Quic(packet) => {
                         self.observer.datagram(self.now, number, outbound, packet);
+                    }
+                    StoredPacket::TooBig(message) => {
+                        self.observer.icmp(self.now, number, outbound, &message);
                     }
                     // Captures have TCP and models of QUIC.
                     StoredPacket::Real { .. } | StoredPacket::Udp { .. } => {}
@@ -327,6 +335,18 @@ impl<'a, O: Observer> Network<'a, O> {
                 self.lose(hop_index, id);
                 return true;
             }
+            PacketVerdict::Rejected(answer) => {
+                self.reject(hop_index, id, answer);
+                return true;
+            }
+            PacketVerdict::Stripped(offers) => {
+                self.step(|_| PacketEvent::Accepted { hop_index, packet });
+                let before = self.slots.way(id).size();
+                let size = self.slots.strip(id, offers);
+                if size != before {
+                    self.step(|_| PacketEvent::Rewritten { hop_index, packet, size });
+                }
+            }
             PacketVerdict::Forwarded => self.step(|_| PacketEvent::Accepted { hop_index, packet }),
             PacketVerdict::Corrupted => {
                 self.slots.cursor_mut(id).damage();
@@ -390,7 +410,7 @@ impl<'a, O: Observer> Network<'a, O> {
     }
 
     /// Drops a packet at an element, on arrival or from its queue.
-    fn lose(&mut self, hop_index: ElementId, id: PacketId) {
+    pub(super) fn lose(&mut self, hop_index: ElementId, id: PacketId) {
         self.step(|network| PacketEvent::Dropped {
             hop_index,
             packet: network.slots.way(id).number,
@@ -417,7 +437,11 @@ impl<'a, O: Observer> Network<'a, O> {
     /// before any capture point.
     #[inline(always)]
     fn reach(&mut self, host: u16, id: PacketId, way: &RouteCursor) -> Option<u16> {
-        self.step(|_| PacketEvent::Received { host: HostId(host), packet: way.number });
+        self.step(|network| PacketEvent::Received {
+            host: HostId(host),
+            packet: way.number,
+            tcp: network.slots.tcp_bits(id),
+        });
         if unlikely(way.damaged()) {
             self.slots.release(id);
             return None;
@@ -446,9 +470,10 @@ impl<'a, O: Observer> Network<'a, O> {
                 self.slots.release(id);
                 card.arrive(self.now, segment)
             }
-            StoredPacket::Quic(_) | StoredPacket::Real { .. } | StoredPacket::Udp { .. } => {
-                card.arrive_unmerged(self.now, id)
-            }
+            StoredPacket::Quic(_)
+            | StoredPacket::Real { .. }
+            | StoredPacket::Udp { .. }
+            | StoredPacket::TooBig(_) => card.arrive_unmerged(self.now, id),
         };
         if let Some(at) = wake {
             self.calendar.push(at, SimEvent::NicInterrupt(host));

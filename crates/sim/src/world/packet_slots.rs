@@ -3,7 +3,7 @@
 
 use machine::{PacketAck, PacketId, PacketView};
 use net::pool::{Pool, reserve_one};
-use packet::{Dir, Flags, Options, Segment, SynOptions};
+use packet::{Dir, Flags, Options, PacketTooBig, Segment, SynOptions};
 use record::{PacketNumber, SynOffers, TcpBits};
 use units::{Bytes, FlowId, SeqNum};
 
@@ -35,6 +35,11 @@ impl RouteCursor {
     #[inline]
     pub(super) fn size(&self) -> u32 {
         self.size & !DAMAGED
+    }
+
+    /// Sets the IP bytes.
+    fn resize(&mut self, size: u32) {
+        self.size = self.size & DAMAGED | size;
     }
 
     /// Marks the checksum as wrong.
@@ -163,7 +168,7 @@ impl PacketSlots {
                 }
                 None => self.put_contents(contents),
             },
-            TransportHeader::Udp => self.put_contents(contents),
+            TransportHeader::Udp | TransportHeader::TooBig { .. } => self.put_contents(contents),
             TransportHeader::Quic(datagram) => {
                 let transport = TransportHeader::Quic(self.datagrams.copy(datagram));
                 self.put_contents(PacketContents { transport, ..contents })
@@ -189,7 +194,7 @@ impl PacketSlots {
             }
             TransportHeader::Quic(datagram) => self.datagrams.release(datagram),
             TransportHeader::Real(datagram) => self.real.release(datagram),
-            TransportHeader::Udp => {}
+            TransportHeader::Udp | TransportHeader::TooBig { .. } => {}
         }
     }
 
@@ -245,6 +250,14 @@ impl PacketSlots {
                 StoredPacket::Real { bytes: &self.real.get(*datagram).bytes, ecn: contents.ecn }
             }
             TransportHeader::Udp => StoredPacket::Udp { number: contents.seq.0 },
+            TransportHeader::TooBig { size, mtu } => StoredPacket::TooBig(PacketTooBig {
+                flow: contents.flow,
+                dir: contents.dir,
+                ip: contents.ip,
+                seq: contents.seq,
+                size: u32::from(*size),
+                mtu: u32::from(*mtu),
+            }),
         }
     }
 
@@ -268,6 +281,35 @@ impl PacketSlots {
         {
             self.cold.get_mut(PacketId(number)).ecn = packet::ECN_CE;
         }
+    }
+
+    /// Removes what a SYN offers; returns its new size.
+    pub(super) fn strip(&mut self, id: PacketId, offers: SynOffers) -> u32 {
+        let StoredPacket::Tcp(mut segment) = self.packet(id) else { return self.way(id).size() };
+        if let Options::Syn(options) = &mut segment.options {
+            if offers.has(SynOffers::WINDOW_SCALE) {
+                options.window_scale = None;
+            }
+            options.sack_permitted &= !offers.has(SynOffers::SACK);
+        }
+        segment.timestamps = segment.timestamps.filter(|_| !offers.has(SynOffers::TIMESTAMPS));
+        if offers.has(SynOffers::ECN) {
+            segment.flags = segment.flags.without(Flags::ECE | Flags::CWR);
+        }
+        let slot = &mut self.slots[id.0 as usize];
+        slot.contents = match slot.contents.transport {
+            TransportHeader::Tcp(header) => match header.cold() {
+                Some(number) => {
+                    *self.cold.get_mut(PacketId(number)) = segment;
+                    PacketContents::cold(&segment, number)
+                }
+                None => PacketContents::inline(&segment).unwrap_or(slot.contents),
+            },
+            _ => slot.contents,
+        };
+        let size = segment.packet_len().get() as u32;
+        slot.way.resize(size);
+        size
     }
 
     fn has_blocks(&self, number: u32) -> bool {
@@ -315,9 +357,10 @@ impl PacketSlots {
                 };
                 (flags, ack)
             }
-            TransportHeader::Quic(_) | TransportHeader::Real(_) | TransportHeader::Udp => {
-                (Flags::NONE, PacketAck::None)
-            }
+            TransportHeader::Quic(_)
+            | TransportHeader::Real(_)
+            | TransportHeader::Udp
+            | TransportHeader::TooBig { .. } => (Flags::NONE, PacketAck::None),
         };
         PacketView {
             size,
@@ -356,6 +399,8 @@ pub(super) enum StoredPacket<'a> {
         /// Its number in its flow.
         number: u32,
     },
+    /// An ICMP error.
+    TooBig(PacketTooBig),
 }
 
 #[cfg(test)]

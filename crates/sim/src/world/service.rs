@@ -7,6 +7,7 @@ use tcp::TcpEndpoint;
 use units::{Bytes, Instant, unlikely};
 
 use super::contents::PacketContents;
+use super::listen::AcceptStage;
 use super::network::{Network, cx};
 use super::{CLIENT, SimEvent, Simulation};
 use crate::app::Application;
@@ -51,7 +52,9 @@ impl<O: Observer> Simulation<'_, O> {
                     }
                     return true;
                 }
-                Some(true) if matches!(end.app, Application::Sink) => {}
+                Some(true)
+                    if matches!(end.app, Application::Sink)
+                        && end.stage == AcceptStage::Accepted => {}
                 Some(true) => break true,
                 None => break false,
             }
@@ -188,6 +191,8 @@ impl<O: Observer> Simulation<'_, O> {
                 self.on_closed(index, signal == Signal::Aborted);
                 return false;
             }
+            // Its application begins when it takes the connection.
+            Signal::Connected if self.waits(index) => {}
             Signal::Connected => self.ends[index].app.begin(self.network.now + delay),
             Signal::Writable | Signal::Readable => {}
         }
@@ -205,7 +210,9 @@ impl<O: Observer> Simulation<'_, O> {
         self.ends[one].closed = true;
         self.ends[one].gone |= aborted;
         // The peer of a reset learns of it from the segment.
-        self.ends[other].closed |= aborted && !self.ends[one].was_reset;
+        let is_reset =
+            self.ends[one].was_reset || self.network.reset_flows.contains(&self.ends[one].flow);
+        self.ends[other].closed |= aborted && !is_reset;
         if !was_over && self.ends[other].closed {
             self.open -= 1;
             self.retire(index / 2);
@@ -225,6 +232,9 @@ impl<O: Observer> Simulation<'_, O> {
 
     /// Runs the application: it reads, writes and closes; the endpoint is serviced afterwards.
     pub(super) fn act(&mut self, index: usize) {
+        if self.waits(index) {
+            return;
+        }
         let end = &mut self.ends[index];
         if end.app.only_reads() {
             let read = end.stack.read_up_to(&mut self.network.cx(end.host, end.flow), u64::MAX);

@@ -76,6 +76,8 @@ fn packet_of(movement: &mut PacketEvent) -> &mut PacketNumber {
         | PacketEvent::Corrupted { packet, .. }
         | PacketEvent::Forwarded { packet, .. }
         | PacketEvent::Marked { packet, .. }
+        | PacketEvent::Rewritten { packet, .. }
+        | PacketEvent::Injected { packet, .. }
         | PacketEvent::Received { packet, .. } => packet,
     }
 }
@@ -214,7 +216,14 @@ pub(crate) fn falsify(lie: Mutation, items: &mut Vec<RecordItem>, place: usize, 
             let (host, packet) = (HostId(amount as u16 % 2), PacketNumber(amount % 200));
             items.insert(
                 place,
-                RecordItem::PacketItem { at, movement: PacketEvent::Received { host, packet } },
+                RecordItem::PacketItem {
+                    at,
+                    movement: PacketEvent::Received {
+                        host,
+                        packet,
+                        tcp: record::TcpBits::default(),
+                    },
+                },
             );
         }
         Mutation::LostForNothing => lose(items, place),

@@ -144,6 +144,17 @@ pub(super) fn draw(seed: u64, number: u64) -> Table {
         let latest = if cut { duration - 1 } else { 1_000_000 };
         super::traffic::add_exchange(&mut flows, latest, &mut exchanges);
     }
+    // Likewise the worlds without middleboxes and accept queues.
+    let mut boxes = WorldRandom::new(seed, number, "middleboxes");
+    if boxes.once_in(12) {
+        super::middleboxes::insert(&mut paths, &mut boxes);
+    }
+    let mut queues = WorldRandom::new(seed, number, "accept queues");
+    if queues.once_in(24)
+        && let Some(hosts) = root.get_mut("host").and_then(Value::as_table_mut)
+    {
+        super::middleboxes::add_queues(hosts, &mut queues);
+    }
     root.insert("path".into(), paths.into());
     root.insert("flow".into(), flows.into());
     if frame.once_in(8) && stacks != Stacks::Quic {

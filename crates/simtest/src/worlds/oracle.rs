@@ -31,7 +31,7 @@ use core::ops::Mul;
 use net::link::QueueLimit;
 use sim::scenario::{
     App, Close, ElementSpec, ExchangeSide, FlowSpec, HostSpec, LinkCapacity, PathSpec, QdiscConfig,
-    Scenario, SelectionRule,
+    Scenario, SelectionRule, SynOffers,
 };
 use tcp::profile::{LossDetectionRule, ReceiveBufferRule, TcpProfile};
 use units::{Bytes, Duration, Rate};
@@ -43,6 +43,8 @@ use scenario::units_text::MAX_DURATION;
 const SLOWEST: u64 = 500_000;
 /// Retransmissions that listed faults may consume.
 const MOST_LISTED: usize = 4;
+/// Smallest MTU that every stack and IP version follows (RFC 8200 section 5).
+const LEAST_MTU: Bytes = Bytes(1_280);
 /// A fourth retransmission is at most about 15 s after the first transmission.
 const LONGEST_OUTAGE: Duration = Duration::from_secs(4);
 /// Three QUIC probe timeouts.
@@ -62,13 +64,68 @@ pub(super) fn must_end(scenario: &Scenario, flow: &FlowSpec) -> bool {
         && flow.close == Close::Fin
         && has_long_keepalive(scenario, flow)
         && !stays_shut(scenario, flow)
+        && !splits_agreement(scenario, flow)
+        && !may_be_refused(scenario, flow)
         && survives(scenario, flow)
 }
 
 /// Returns whether the listening side may wait for ever. The reset may be lost; and if it precedes
 /// the establishment of the connection, the listener keeps listening (RFC 9293 section 3.10.7.4).
 pub(super) fn may_wait(scenario: &Scenario, flow: &FlowSpec) -> bool {
-    flow.close == Close::Reset || may_probe_for_ever(scenario, flow)
+    flow.close == Close::Reset
+        || may_be_refused(scenario, flow)
+        || may_be_cut_off(scenario, flow)
+        || may_probe_for_ever(scenario, flow)
+}
+
+/// Returns whether the accept queue of the listening host may be full: then its SYNs or the end of its
+/// handshake are dropped, perhaps until one end gives up.
+fn may_be_refused(scenario: &Scenario, flow: &FlowSpec) -> bool {
+    let listen = scenario.hosts[flow.to].stack.tcp().and_then(|tcp| tcp.listen);
+    listen.is_some_and(|queue| {
+        let rivals = scenario.flows.iter().filter(|other| other.to == flow.to);
+        rivals.count() > queue.backlog as usize + 1
+    })
+}
+
+/// The elements of a route, shared ones included.
+fn elements<'a>(
+    scenario: &'a Scenario,
+    route: &'a [ElementSpec],
+) -> impl Iterator<Item = &'a ElementSpec> {
+    route.iter().map(|element| match element {
+        ElementSpec::Shared(index) => &scenario.shared[*index].element,
+        own => own,
+    })
+}
+
+/// Returns whether a box on the path may silence one end while the other waits for it: the packets of
+/// a forgotten or reset connection do not pass, nor those that are too large.
+fn may_be_cut_off(scenario: &Scenario, flow: &FlowSpec) -> bool {
+    let Some(path) = scenario.paths.get(flow.path) else { return false };
+    [&path.forward, &path.reverse].into_iter().any(|route| {
+        elements(scenario, route).any(|element| match *element {
+            ElementSpec::Forget { .. } | ElementSpec::Reset(_) => true,
+            ElementSpec::Mtu { size, icmp, .. } => !icmp || size < LEAST_MTU,
+            _ => false,
+        })
+    })
+}
+
+/// Returns whether a box removes from a SYN-ACK what it leaves in the SYN. Then one end scales
+/// windows, or sends and expects options, and the other does not.
+fn splits_agreement(scenario: &Scenario, flow: &FlowSpec) -> bool {
+    let Some(path) = scenario.paths.get(flow.path) else { return false };
+    let removed = |route: &[ElementSpec]| {
+        elements(scenario, route).fold(SynOffers::NONE, |all, element| match element {
+            ElementSpec::Strip(offers) => all | *offers,
+            _ => all,
+        })
+    };
+    let [forward, reverse] = [removed(&path.forward), removed(&path.reverse)];
+    let along = path.from == flow.from;
+    let (syn, syn_ack) = if along { (forward, reverse) } else { (reverse, forward) };
+    !syn.has(syn_ack.without(SynOffers::ECN))
 }
 
 /// Returns whether the probes of a flow may continue for ever.
@@ -231,6 +288,7 @@ fn survives(scenario: &Scenario, flow: &FlowSpec) -> bool {
         too_tight: false,
         before: 0,
         counts_on: counts_timeouts_on(scenario, flow),
+        is_quic: scenario.hosts[flow.from].stack.tcp().is_none(),
     };
     let over = |path: usize| scenario.flows.iter().filter(|flow| flow.path == path).count() as u64;
     let through = |element: &ElementSpec| {
@@ -271,6 +329,8 @@ struct PathFaults {
     before: u64,
     /// Timeouts of several segments accumulate ([`counts_timeouts_on`]).
     counts_on: bool,
+    /// An end is not of TCP.
+    is_quic: bool,
 }
 
 /// Returns whether an end accumulates the timeouts of several segments: FreeBSD's base stack
@@ -317,6 +377,14 @@ impl PathFaults {
                     self.passes = self.passes * worse.others();
                 }
             },
+            // The first ICMP error shortens all later segments. QUIC ignores it, and no segment of
+            // IPv6 becomes shorter than its least MTU.
+            ElementSpec::Mtu { size, icmp, .. } => {
+                let fits = self.largest <= *size;
+                self.too_tight |= !fits && (!icmp || *size < LEAST_MTU || self.is_quic);
+                self.listed += usize::from(!fits);
+            }
+            ElementSpec::Forget { .. } | ElementSpec::Reset(_) => self.too_tight = true,
             // Its retransmissions may meet it every time.
             ElementSpec::Outage { period: Some(_), .. } => self.too_tight = true,
             // Bursts of few packets are a slow line without a limit.

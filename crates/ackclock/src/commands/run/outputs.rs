@@ -19,7 +19,7 @@ use std::path::Path;
 
 use export::kernel_log::LoggedEndpoint;
 use logs::series::Collector;
-use packet::Segment;
+use packet::{PacketTooBig, Segment};
 use pages::run_page::RunPageRecorder;
 use record::{Event, EventSource, SenderState};
 use runner::sharing::Sharing;
@@ -135,6 +135,11 @@ pub(in crate::commands) trait RunLog {
     /// As [`sim::Observer::datagram`].
     fn datagram(&mut self, at: Instant, tap: usize, outbound: bool, packet: &quic::QuicPacket) {
         let _ = (at, tap, outbound, packet);
+    }
+
+    /// As [`sim::Observer::icmp`].
+    fn icmp(&mut self, at: Instant, tap: usize, outbound: bool, message: &PacketTooBig) {
+        let _ = (at, tap, outbound, message);
     }
 
     /// Completes the file.

@@ -7,7 +7,7 @@ use std::process;
 
 use export::capture::TraceLines;
 use export::curves::CurveRecorder;
-use packet::Segment;
+use packet::{PacketTooBig, Segment};
 use record::{Event, EventSource, Recorder, Sender, SenderState};
 use runner::series::SenderSeries;
 use sim::Observer;
@@ -82,6 +82,10 @@ impl Observer for Taps<'_> {
         self.captures.each().for_each(|log| log.tap(at, tap, outbound, segment));
     }
 
+    fn icmp(&mut self, at: Instant, tap: usize, outbound: bool, message: &PacketTooBig) {
+        self.captures.each().for_each(|log| log.icmp(at, tap, outbound, message));
+    }
+
     fn progress(&mut self, now: Instant) -> ControlFlow<()> {
         self.progress.at(now);
         ControlFlow::Continue(())
@@ -151,5 +155,9 @@ impl Observer for EventObserver<'_> {
 
     fn datagram(&mut self, at: Instant, tap: usize, outbound: bool, packet: &quic::QuicPacket) {
         self.logs.each().for_each(|log| log.datagram(at, tap, outbound, packet));
+    }
+
+    fn icmp(&mut self, at: Instant, tap: usize, outbound: bool, message: &PacketTooBig) {
+        self.logs.each().for_each(|log| log.icmp(at, tap, outbound, message));
     }
 }

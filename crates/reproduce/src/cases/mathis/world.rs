@@ -191,7 +191,7 @@ impl Meter {
                 // UDP and IPv4 headers are excluded.
                 self.in_flight.push_back((packet, size - 28));
             }
-            PacketEvent::Received { host: HostId(1), packet } => {
+            PacketEvent::Received { host: HostId(1), packet, .. } => {
                 while let Some((number, size)) = self.in_flight.pop_front() {
                     if number == packet {
                         self.arrived(at, size);

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use export::capture::{self, PcapngRecorder};
 use export::kernel_log::LoggedEndpoint;
-use packet::Segment;
+use packet::{PacketTooBig, Segment};
 use scenario::Loaded;
 use sim::Observer;
 use sim::scenario::{Scenario, TapPoint, TapSpec};
@@ -60,6 +60,10 @@ impl Output for Pcap {
 impl RunLog for PcapngRecorder<'_, OutFile> {
     fn tap(&mut self, at: Instant, tap: usize, outbound: bool, segment: &Segment) {
         Observer::tap(self, at, tap, outbound, segment);
+    }
+
+    fn icmp(&mut self, at: Instant, tap: usize, outbound: bool, message: &PacketTooBig) {
+        Observer::icmp(self, at, tap, outbound, message);
     }
 
     fn finish(self: Box<Self>) -> io::Result<OutFile> {
