@@ -7,11 +7,15 @@ use record::{Event, EventSource};
 use units::Instant;
 
 use crate::violation::{Subject, ViolationKind, ViolationLog};
-use crate::world::{AcceptQueueModel, WorldModel};
+use crate::world::{AcceptQueueModel, TransportKind, WorldModel};
 
-/// The accept queues, by host.
+/// The accept queues.
 #[derive(Debug, Clone)]
-pub(crate) struct AcceptQueues(Vec<Option<QueueState>>);
+pub(crate) struct AcceptQueues {
+    hosts: Vec<Option<QueueState>>,
+    /// Which flows are of TCP.
+    flows: Vec<bool>,
+}
 
 #[derive(Debug, Clone)]
 struct QueueState {
@@ -25,12 +29,19 @@ struct QueueState {
 impl AcceptQueues {
     pub(crate) fn new(world: &WorldModel) -> Self {
         let state = |queue| QueueState { queue, established: 0, taken: BTreeSet::new() };
-        Self(world.hosts.iter().map(|host| host.listen.map(state)).collect())
+        Self {
+            hosts: world.hosts.iter().map(|host| host.listen.map(state)).collect(),
+            flows: world.flows.iter().map(|flow| flow.transport == TransportKind::Tcp).collect(),
+        }
     }
 
     /// Processes an event of the listening end of a connection.
     pub(crate) fn on_event(&mut self, log: &mut ViolationLog, who: EventSource, event: &Event) {
-        let Some(Some(state)) = self.0.get_mut(usize::from(who.host.0)) else { return };
+        // Datagrams and QUIC have no listening socket that accepts.
+        if self.flows.get(who.flow.0 as usize) != Some(&true) {
+            return;
+        }
+        let Some(Some(state)) = self.hosts.get_mut(usize::from(who.host.0)) else { return };
         let rounds = log.now.since(Instant::ZERO).as_nanos() / state.queue.accept.as_nanos();
         match event {
             Event::Connected => {

@@ -59,6 +59,8 @@ pub struct ResetSegment {
     /// It names the server, the last data before it came from the client, and that had not closed: a
     /// request without a response.
     pub is_unanswered: bool,
+    /// The last data of either host before it were full segments with more to follow (no PSH): a message was cut off.
+    pub is_within_message: bool,
     /// Number of hosts that had sent a FIN.
     pub fins: u8,
     /// The host that it names had sent a FIN.
@@ -113,6 +115,8 @@ pub struct ConnectionEvents {
     acked: [Option<u32>; 2],
     last: Option<(Instant, Dir)>,
     last_data: Option<Dir>,
+    /// The last data of each host had no PSH.
+    unfinished: [bool; 2],
     fins: u8,
 }
 
@@ -170,6 +174,7 @@ impl ConnectionEvents {
             }
             if segment.payload > 0 {
                 self.last_data = Some(dir);
+                self.unfinished[dir as usize] = !has(Flags::PSH) && !has(Flags::FIN);
             }
             self.fins |= u8::from(has(Flags::FIN)) << dir as u8;
         }
@@ -202,6 +207,7 @@ impl ConnectionEvents {
             is_unanswered: dir == Dir::Reverse
                 && self.last_data == Some(Dir::Forward)
                 && !self.has_closed(Dir::Forward),
+            is_within_message: self.unfinished.contains(&true),
             fins: self.fins.count_ones() as u8,
             has_closed: self.has_closed(dir),
         });

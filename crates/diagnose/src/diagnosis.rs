@@ -2,7 +2,7 @@
 
 use units::Duration;
 
-use crate::rules::{self, DiagnosisCase, Finding, Neighbours};
+use crate::rules::{self, DiagnosisCase, Finding, Neighbours, Severity};
 use crate::{Analysis, FlowAnalysis, Timeline};
 
 /// The findings about the main direction of a connection.
@@ -29,9 +29,35 @@ impl Diagnosis {
         };
         let course = Timeline::of(flow);
         let case = DiagnosisCase { analysis, flow, course: &course, neighbours };
-        let findings = rules::check(&case);
+        let mut findings = rules::check(&case);
+        findings.extend(Self::losses_of_other_direction(&case));
+        rules::sort(&mut findings);
         let primary = rules::primary(&findings).map(|finding| finding.code);
         Self { course, findings, primary }
+    }
+
+    /// What was lost in the direction with less data and cost the connection time, however few data it has: a
+    /// request that is never answered stalls all of it.
+    fn losses_of_other_direction(main: &DiagnosisCase<'_>) -> Vec<Finding> {
+        let other = main.analysis.flows[main.flow.dir.reversed() as usize].as_deref();
+        let Some(flow) = other.filter(|_| main.flow.bytes > 0) else { return Vec::new() };
+        let course = Timeline::of(flow);
+        let findings = rules::check(&DiagnosisCase { flow, course: &course, ..*main });
+        let active = main.course.budget.active().max(course.budget.active());
+        let matters = |found: &Finding| {
+            let is_of_path = ["CC2", "CC3"].iter().any(|group| found.code.starts_with(group));
+            // The opening is that of both directions.
+            let is_data = found.interval.1 > flow.first_data.0;
+            is_of_path
+                && is_data
+                && found.severity > Severity::Note
+                && (found.is_failure || found.cost * 10 >= active)
+        };
+        findings
+            .into_iter()
+            .filter(matters)
+            .map(|found| rules::of_other_direction(found, flow))
+            .collect()
     }
 
     /// Diagnoses the direction with less data, as far as the rules concern a direction; `None` if it

@@ -20,9 +20,9 @@ use crate::rounds::TimeUse;
 /// is longer may be an upload, after which nothing is due.
 const MAX_REQUEST: u64 = 14_600;
 
-/// Shortest wait of a slow response. Linux and FreeBSD retransmit a lost response several times in
-/// a second, and a user's flow of thought is interrupted.
-pub const SLOW_RESPONSE: Duration = Duration::from_secs(1);
+/// Shortest wait of a slow response. Linux and FreeBSD retransmit a lost response after 200 ms or so, and again
+/// after twice that: it takes two losses in a row to wait as long.
+pub const SLOW_RESPONSE: Duration = Duration::from_millis(500);
 
 /// Messages with fewer bytes in both directions are keystrokes and heartbeats.
 pub const MIN_MESSAGE: u64 = 100;
@@ -137,6 +137,8 @@ pub struct ExchangeBudget {
     /// Think times before the answers of each host, by [`Dir`]: before responses those of the server,
     /// before further requests those of the client.
     pub thinking: [Waits; 2],
+    /// Round trips of turns, in time: the part of the waits for an answer in which packets travelled.
+    pub turning: Duration,
     /// Time that each host paused within its messages, by [`Dir`]. Not rests longer than a timeout,
     /// nor pauses below two round trips, which a window may cause.
     pub pauses: [Duration; 2],
@@ -379,6 +381,7 @@ impl ExchangeLog {
             let think = waits.total;
             self.budget.add(ExchangeShare::of_host(dir), think);
             self.budget.add(ExchangeShare::Network, waited - think);
+            self.budget.turning += waited - think;
         }
         Some(self.budget)
     }

@@ -18,9 +18,11 @@ mod counters;
 mod data;
 mod idle;
 mod numbering;
+mod one_way;
 mod recovery;
 mod retransmissions;
 mod round_clock;
+mod scale;
 mod scoreboard;
 mod window;
 
@@ -41,6 +43,7 @@ use counters::{
 };
 use idle::IdleTimes;
 use numbering::StreamNumbering;
+use one_way::OneWayDelay;
 use recovery::RecoveryLog;
 use round_clock::RoundClock;
 use scoreboard::Scoreboard;
@@ -115,6 +118,8 @@ pub(crate) struct HalfConnection {
     pub(crate) last: LastPackets,
     pub(crate) idle: IdleTimes,
     stamps: DataStamps,
+    /// Delays of the ACKs between the receiver and the capture point, and of the data between the sender and it.
+    ways: [OneWayDelay; 2],
     missing: MissingBefore,
 }
 
@@ -141,6 +146,7 @@ impl HalfConnection {
             last: LastPackets::new(begin.first),
             idle: IdleTimes::default(),
             stamps: DataStamps::default(),
+            ways: [OneWayDelay::default(), OneWayDelay::default()],
             missing: MissingBefore::default(),
         }
     }
@@ -169,6 +175,11 @@ impl HalfConnection {
     /// Data packets that were captured.
     pub(crate) const fn packets(&self) -> u64 {
         self.counters.sent.new + self.counters.sent.retransmitted
+    }
+
+    /// Whether packets may be lost on the way to the capture point.
+    fn is_behind_losses(&self) -> bool {
+        matches!(self.begin.point, CapturePoint::Receiver | CapturePoint::Middle)
     }
 
     /// Whether the capture was taken at the receiver.

@@ -66,11 +66,18 @@ impl PathEstimate {
     }
 }
 
+/// Packets in flight that a receiver cannot delay all together: it acknowledges every second one (RFC 9293 section
+/// 3.8.6.3).
+const MANY_PACKETS: u64 = 8;
+
 /// Whether the bottleneck was busy throughout the round: its queue never ran empty if even the
 /// shortest RTT includes queue delay. If the receive window limited the sender, the delay may be
 /// the receiver's.
 pub(crate) fn busy(round: &Round, base: Duration, mss: u64) -> bool {
-    let held = round.of(TimeUse::ReceiveWindow) + round.of(TimeUse::Reader);
+    let reader = round.of(TimeUse::Reader);
+    let held = round.of(TimeUse::ReceiveWindow) + reader;
+    // Many packets are answered as they arrive, however full the window is: only the path delays all of them.
+    let held = if round.flight >= MANY_PACKETS * mss { reader } else { held };
     // A packet or two at a time fill no queue: they were answered late.
     round.flight >= 2 * mss
         && round.min_rtt != Duration::MAX

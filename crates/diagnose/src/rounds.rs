@@ -74,12 +74,14 @@ pub struct Round {
     pub(crate) final_wait: Duration,
     /// Most bytes in flight.
     pub flight: u64,
-    /// Shortest RTT sample; [`Duration::MAX`] without one.
+    /// Shortest RTT sample, without its wait on the way back; [`Duration::MAX`] without one.
     pub min_rtt: Duration,
     /// Latest and longest RTT sample; 0 without one.
     pub rtt: Duration,
     /// See `rtt`.
     pub max_rtt: Duration,
+    /// How long the ACKs of its last sample waited on their way back, as far as timestamps show it.
+    pub wait_on_way_back: Duration,
     /// What preceded it.
     pub before: RoundOrigin,
 }
@@ -102,6 +104,7 @@ impl Round {
             min_rtt: Duration::MAX,
             rtt: Duration::ZERO,
             max_rtt: Duration::ZERO,
+            wait_on_way_back: Duration::ZERO,
             before,
         }
     }
@@ -149,6 +152,7 @@ impl Round {
         self.flight = self.flight.max(next.flight);
         self.min_rtt = self.min_rtt.min(next.min_rtt);
         self.max_rtt = self.max_rtt.max(next.max_rtt);
+        self.wait_on_way_back += next.wait_on_way_back;
         self.rtt = if next.rtt.is_zero() { self.rtt } else { next.rtt };
     }
 }
@@ -204,8 +208,15 @@ impl RoundLog {
         }
     }
 
+    /// The next round trip waited so long on its way back.
+    pub(crate) const fn wait_on_way_back(&mut self, waited: Duration) {
+        self.now.wait_on_way_back = waited;
+    }
+
+    /// Takes a round trip. The shortest is that of the queue before the data, without waits of the ACKs.
     pub(crate) fn sample(&mut self, rtt: Duration) {
-        self.now.min_rtt = self.now.min_rtt.min(rtt);
+        let there = rtt.saturating_sub(self.now.wait_on_way_back);
+        self.now.min_rtt = self.now.min_rtt.min(there);
         self.now.max_rtt = self.now.max_rtt.max(rtt);
         self.now.rtt = rtt;
     }

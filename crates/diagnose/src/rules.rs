@@ -44,10 +44,12 @@ mod cc904;
 mod cc905;
 mod cc906;
 mod help;
+mod kinds;
 mod laws;
 mod neighbours;
 #[cfg(test)]
 mod opening_tests;
+mod round_trips;
 mod slow_responses;
 #[cfg(test)]
 mod slow_responses_tests;
@@ -67,6 +69,7 @@ pub(crate) use case::{count, number};
 pub use help::{
     FindingHelp, Help, HelpFacts, MAX_UNSCALED_WINDOW, Remedy, RemedyHost, Setting, help_by_system,
 };
+pub use kinds::{FindingKind, KINDS};
 pub use neighbours::Neighbours;
 
 /// Fewest loss events that give a rate: the relative error of a count n is 1/sqrt(n).
@@ -153,6 +156,9 @@ pub struct EvidenceItem {
 pub struct Finding {
     /// Stable code.
     pub code: &'static str,
+    /// What it is more exactly, of the codes that stand for several causes, as `round-trips` or `policer`: see
+    /// [`KINDS`]; empty where the code says all.
+    pub kind: &'static str,
     /// Severity.
     pub severity: Severity,
     /// Confidence.
@@ -286,12 +292,30 @@ pub fn check(case: &DiagnosisCase<'_>) -> Vec<Finding> {
     };
     let rules = RULES.iter().filter(judged);
     let mut findings: Vec<_> = rules.filter_map(|rule| (rule.check)(case)).collect();
+    if !reported {
+        findings.extend(cc204::unanswered(case));
+    }
     if case.analysis.options_cut > 0 {
         findings.iter_mut().for_each(|finding| without_options(finding, case));
     }
     findings.iter_mut().for_each(|finding| laws::obey(finding, case));
-    findings.sort_by(|a, b| b.rank().cmp(&a.rank()).then(a.code.cmp(b.code)));
+    sort(&mut findings);
     findings
+}
+
+/// Sorts findings: failures first, then by cost, highest first.
+pub(crate) fn sort(findings: &mut [Finding]) {
+    findings.sort_by(|a, b| b.rank().cmp(&a.rank()).then(a.code.cmp(b.code)));
+}
+
+/// Says of a finding that it is about the direction with less data.
+pub(crate) fn of_other_direction(mut finding: Finding, flow: &crate::FlowAnalysis) -> Finding {
+    let (host, peer) =
+        if flow.dir == Dir::Forward { ("client", "server") } else { ("server", "client") };
+    finding.title = format!("to the {peer}: {}", finding.title);
+    let text = format!("the {} of the {host}", size(flow.bytes));
+    finding.evidence.insert(0, count("direction_bytes", flow.bytes, "data", text));
+    finding
 }
 
 /// Whether the packets show what both hosts did: those of each, with their bare ACKs.

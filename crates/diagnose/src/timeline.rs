@@ -42,6 +42,20 @@ pub struct LinearGrowth {
     pub blame: LostTimeCause,
 }
 
+impl LinearGrowth {
+    /// Whether lost packets made it necessary.
+    pub(crate) const fn is_of_loss(&self) -> bool {
+        matches!(
+            self.blame,
+            LostTimeCause::Random
+                | LostTimeCause::QueueOverflow
+                | LostTimeCause::Overshoot
+                | LostTimeCause::TailLoss
+                | LostTimeCause::Timeout
+        )
+    }
+}
+
 /// One slow-start phase.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SlowStartRamp {

@@ -5,7 +5,8 @@ use units::Duration;
 use crate::capture::{CapturePoint, CaptureSettings, Engine, RunCapture, TransferTime};
 use crate::cures::{self, AppliedCure};
 use crate::draft::{DataDirection, Draft};
-use crate::faults::{self, Fault, FaultKind, KINDS};
+use crate::faults::{Fault, FaultKind, KINDS};
+use crate::own;
 use crate::random::DrawRandom;
 use crate::world::{Transport, Workload, World};
 
@@ -50,8 +51,10 @@ pub struct Truth {
     pub finished: bool,
     /// Faults that cost something, the costliest first; empty for a healthy transfer.
     pub costs: Vec<FaultCost>,
-    /// Codes that are true of a transfer without a fault that matters: its buffers as the systems have them,
-    /// or slow start, cost something.
+    /// A fault that costs something leaves no trace at the capture point.
+    pub hidden: bool,
+    /// Codes that are true of the transfer beside its faults: what its buffers, slow start, round trips or
+    /// queue cost, if that matters and no fault costs more.
     pub allowed: Vec<&'static str>,
     /// Cures, each with the time of the same transfer after it was applied.
     pub cures: Vec<AppliedCure>,
@@ -92,7 +95,10 @@ impl Case {
         ]);
         // Of the two thirds with a fault, 15 % have a second one: a tenth of all.
         let has_second = random.within(0..=99) < 15;
-        let second = random.pick(&kinds);
+        let pairs: Vec<FaultKind> = kinds.iter().copied().filter(|kind| kind.combines()).collect();
+        let kind = if has_second { random.pick(&pairs) } else { kind };
+        let others: Vec<FaultKind> = pairs.into_iter().filter(|&other| other != kind).collect();
+        let second = random.pick(&others);
         let workload = if is_healthy { healthy } else { kind.workload() };
         let world = World::draw(transport, (seed, number), workload, direction);
         let mut strengths = DrawRandom::new(seed, number, "strength");
@@ -102,7 +108,7 @@ impl Case {
             let rests = fault.rests();
             faults.push(fault);
             faults.extend(rests);
-            if has_second && kind.combines() && second.combines() && second != kind {
+            if has_second {
                 faults.push(Fault::draw(second, &world, &mut strengths));
             }
         }
@@ -145,45 +151,6 @@ impl Case {
         draft
     }
 
-    /// What limits a transfer without a fault: a buffer, if a larger one makes it faster; slow start, if the
-    /// transfer takes longer than its bytes at the rate of the path and the round trips of its messages.
-    fn allowed(
-        &self,
-        draft: &Draft,
-        with: TransferTime,
-        engine: &Engine,
-    ) -> Result<Vec<&'static str>, String> {
-        let mut allowed = Vec::new();
-        let is_quic = self.world.transport == Transport::Quic;
-        let mut larger = draft.clone();
-        faults::receive_buffer(is_quic, &mut larger.receiver, LARGE_BUFFER);
-        let codes: &[&str] = if is_quic { &["CC821", "CC822"] } else { &["CC401"] };
-        let without = engine.time(&larger.text())?;
-        if cost(with, without).is_some_and(|cost| matters(cost, without)) {
-            allowed.extend(codes);
-        }
-        // QUIC has no send buffer of the system.
-        if !is_quic {
-            let mut larger = draft.clone();
-            faults::send_buffer(&mut larger.sender, LARGE_BUFFER);
-            let without = engine.time(&larger.text())?;
-            if cost(with, without).is_some_and(|cost| matters(cost, without)) {
-                allowed.push("CC503");
-            }
-        }
-        let World { rate, size, count, workload, .. } = self.world;
-        if matches!(workload, Workload::Bulk | Workload::Requests | Workload::Dialogue) {
-            // Handshake, opening, and a round trip for each message.
-            let round_trips = self.world.round_trip() * (count + 2);
-            let ideal = Duration::from_micros(round_trips + size * count * 8_000 / rate);
-            let ideal = TransferTime { duration: ideal, finished: true };
-            if cost(with, ideal).is_some_and(|cost| matters(cost, ideal)) {
-                allowed.push(if is_quic { "CC834" } else { "CC102" });
-            }
-        }
-        Ok(allowed)
-    }
-
     /// Runs the case with its faults, without each, and with each cure.
     ///
     /// # Errors
@@ -206,28 +173,54 @@ impl Case {
             }
         }
         costs.sort_by_key(|one| core::cmp::Reverse(one.cost.unwrap_or(Duration::MAX)));
-        let allowed = match costs.is_empty() && with.finished {
-            true => self.allowed(&draft, with, engine)?,
-            false => Vec::new(),
+        // Where the capture cannot show a fault, the truth is the transfer without it.
+        let is_shown =
+            |fault: &Fault| fault.kind().is_seen_at(self.settings.point, self.world.direction);
+        let hidden = costs.iter().any(|one| !is_shown(&one.fault));
+        costs.retain(|one| is_shown(&one.fault));
+        let own = match (with.finished, hidden) {
+            (false, _) => Vec::new(),
+            (true, false) => own::costs(&draft, &self.world, (with, costs.is_empty()), engine)?,
+            (true, true) => {
+                let mut shown = self.clone();
+                shown.faults.retain(is_shown);
+                let draft = shown.draft_without(None);
+                let without = engine.time(&draft.text())?;
+                own::costs(&draft, &self.world, (without, costs.is_empty()), engine)?
+            }
         };
+        let allowed = own.iter().filter(|one| is_alike(one.cost, costs.first()));
+        let allowed = allowed.flat_map(|one| one.codes).copied().collect();
         let is_tcp = self.world.transport == Transport::Tcp;
         let cures = match with.finished && is_tcp {
             true => cures::apply(&draft, &self.world, &costs, engine)?,
             false => Vec::new(),
         };
-        let truth =
-            Truth { duration: with.duration, finished: with.finished, costs, allowed, cures };
+        let truth = Truth {
+            duration: with.duration,
+            finished: with.finished,
+            costs,
+            hidden,
+            allowed,
+            cures,
+        };
         Ok(RunCase { case: self.clone(), truth, text, capture })
     }
 }
 
 /// What a fault cost; `None` if the transfer failed with it alone.
-fn cost(with: TransferTime, without: TransferTime) -> Option<Duration> {
+pub(crate) fn cost(with: TransferTime, without: TransferTime) -> Option<Duration> {
     let failed = !with.finished && without.finished;
     (!failed).then(|| with.duration.saturating_sub(without.duration))
 }
 
-fn matters(cost: Duration, without: TransferTime) -> bool {
+/// Does this cost as much as the costliest fault, or is there none? Alike: within a third.
+fn is_alike(cost: Duration, first: Option<&FaultCost>) -> bool {
+    first.is_none_or(|first| first.cost.is_some_and(|first| cost >= first / 3 * 2))
+}
+
+/// Is this cost one at all?
+pub(crate) fn matters(cost: Duration, without: TransferTime) -> bool {
     cost >= LEAST_COST
         && u128::from(cost.as_nanos()) * 100
             >= u128::from(without.duration.as_nanos()) * u128::from(LEAST_PERCENT)
@@ -237,12 +230,10 @@ impl Truth {
     /// The kinds of faults of which naming one is right: the costliest, and a second that costs alike.
     pub fn causes(&self) -> Vec<FaultKind> {
         let Some(first) = self.costs.first() else { return Vec::new() };
-        let worth = |cost: Option<Duration>| cost.unwrap_or(Duration::MAX).as_nanos();
-        // Alike: within a third.
         let alike = |one: &&FaultCost| {
             // The rests cost more than what follows them, and may be meant.
             let follows_rests = one.fault.kind() == FaultKind::IdleRestart;
-            follows_rests || worth(one.cost) >= worth(first.cost) / 3 * 2
+            follows_rests || one.cost.is_none_or(|cost| is_alike(cost, Some(first)))
         };
         self.costs.iter().filter(alike).map(|one| one.fault.kind()).collect()
     }

@@ -1,6 +1,10 @@
 //! A scenario under construction: the tree of its file, with the parts that faults and cures change.
 
 use toml::{Table, Value};
+use units::Duration;
+
+/// Shortest rest after which a sender may forget its window: the shortest retransmission timeout.
+const SHORTEST_REST: Duration = Duration::from_millis(200);
 
 /// Host that connects.
 pub(crate) const CLIENT: &str = "client";
@@ -34,6 +38,39 @@ pub(crate) struct ExchangeDraft {
     pub(crate) count: u64,
     /// `reads` of the receiver of the data.
     pub(crate) reads: Option<Value>,
+}
+
+impl ExchangeDraft {
+    /// Removes the rests that are longer than a retransmission timeout; returns their sum.
+    pub(crate) fn take_rests(&mut self) -> Duration {
+        let mut sum = Duration::ZERO;
+        for step in &mut self.steps {
+            let Value::Table(keys) = step else { continue };
+            let text = keys.get("after").and_then(Value::as_str);
+            let wait = text.and_then(|text| text.strip_suffix("us")?.parse().ok());
+            let wait = Duration::from_micros(wait.unwrap_or_default());
+            if wait >= SHORTEST_REST {
+                keys.remove("after");
+                sum += wait * self.count;
+            }
+        }
+        sum
+    }
+
+    /// Makes one exchange of all, with the same bytes and waits.
+    pub(crate) fn merge(&mut self) {
+        let count = core::mem::replace(&mut self.count, 1);
+        for step in &mut self.steps {
+            let Value::Table(keys) = step else { continue };
+            for key in ["client", "server", "after"] {
+                let Some(Value::String(text)) = keys.get_mut(key) else { continue };
+                let unit = text.trim_start_matches(|c: char| c.is_ascii_digit()).to_owned();
+                let number = text.trim_end_matches(|c: char| !c.is_ascii_digit());
+                let number: u64 = number.parse().unwrap_or_default();
+                *text = format!("{}{unit}", number * count);
+            }
+        }
+    }
 }
 
 /// A scenario under construction.

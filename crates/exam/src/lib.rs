@@ -6,7 +6,8 @@
 //! either is right.
 //!
 //! Reading order: [`case`] (a draw), [`world`] (hosts, path, applications), [`faults`], [`cures`] (the
-//! truth about a cure), [`capture`] (what a user would have captured), [`mod@judge`] (the answer),
+//! truth about a cure), `own` (what is no fault and costs
+//! something), [`capture`] (what a user would have captured), [`mod@judge`] (the answer),
 //! [`table`] (the result of an exam).
 
 pub mod capture;
@@ -15,6 +16,7 @@ pub mod cures;
 mod draft;
 pub mod faults;
 pub mod judge;
+mod own;
 mod random;
 pub mod table;
 pub mod world;

@@ -81,8 +81,6 @@ struct FlowEndpoint {
     was_reset: bool,
     /// Its host delays the application.
     delays: bool,
-    /// A segment that arrives at the instant of a read is received before it.
-    reads_last: bool,
     /// Number of times it was hibernated ([`hibernation`]).
     hibernations: u8,
     /// Whether its application has the connection.
@@ -92,7 +90,9 @@ struct FlowEndpoint {
 #[derive(Debug)]
 struct FlowProgress {
     /// The side that sends the counted bytes.
-    sender: usize,
+    sender: u8,
+    /// A segment that arrives at the instant of a read is received before it.
+    reads_last: bool,
     started: Instant,
     /// When the last counted byte was read.
     read_all_at: Option<Instant>,
@@ -227,7 +227,6 @@ impl<'a, O: Observer> Simulation<'a, O> {
 
     fn add_flow(&mut self, index: usize, flow: &FlowSpec, [out, back]: [u32; 2]) {
         let started = Instant::ZERO + flow.start;
-        let reads_last = self.arrival_is_scheduled_first(flow);
         let end = |host: usize, route: u32, app: Application| FlowEndpoint {
             stack: TransportEndpoint::Uncreated,
             app,
@@ -241,7 +240,6 @@ impl<'a, O: Observer> Simulation<'a, O> {
             gone: false,
             was_reset: false,
             delays: !self.scenario.hosts[host].delay.is_zero(),
-            reads_last,
             hibernations: 0,
             stage: AcceptStage::Accepted,
         };
@@ -259,7 +257,8 @@ impl<'a, O: Observer> Simulation<'a, O> {
         self.ends.push(client);
         self.ends.push(FlowEndpoint { stage, ..server });
         self.flows.push(FlowProgress {
-            sender: if flow.app.is_answered() { SERVER } else { CLIENT },
+            sender: if flow.app.is_answered() { SERVER as u8 } else { CLIENT as u8 },
+            reads_last: self.arrival_is_scheduled_first(flow),
             started,
             read_all_at: None,
         });
@@ -335,10 +334,11 @@ impl<'a, O: Observer> Simulation<'a, O> {
 
     fn flow_outcome(&self, flow: usize, counted: &[EndpointTotals; 2]) -> FlowOutcome {
         let connection = &self.flows[flow];
-        let sending = &self.ends[end_of(flow, connection.sender)];
-        let reading = &self.ends[end_of(flow, 1 - connection.sender)];
+        let sender = usize::from(connection.sender);
+        let sending = &self.ends[end_of(flow, sender)];
+        let reading = &self.ends[end_of(flow, 1 - sender)];
         let host = &self.scenario.hosts[usize::from(sending.host)];
-        let totals = &counted[connection.sender];
+        let totals = &counted[sender];
         let [client, server] = [CLIENT, SERVER].map(|side| &self.ends[end_of(flow, side)]);
         let datagrams = match (&client.stack, &server.stack) {
             (TransportEndpoint::Udp(source), TransportEndpoint::Udp(sink)) => Some((source, sink)),
@@ -370,7 +370,7 @@ impl<'a, O: Observer> Simulation<'a, O> {
             },
             datagrams: datagrams.and_then(|(source, sink)| source.outcome(sink)),
             group: None,
-            received_packet_bytes: counted[1 - connection.sender].received_packet_bytes,
+            received_packet_bytes: counted[1 - sender].received_packet_bytes,
         }
     }
 }

@@ -22,9 +22,9 @@ fn run(seed: u64, count: u64) -> WorldStats {
 
 /// Checks that the worlds had events of every kind.
 fn assert_eventful(passed: &WorldStats) {
-    // A flow that is reset, or that keepalive may abort, need not deliver; worlds of several flows,
+    // A flow that is reset or forgotten, or that keepalive may abort, need not deliver; worlds of several flows,
     // such as QUIC next to TCP, count only if all of theirs must.
-    assert!(4 * passed.ended > passed.worlds, "{passed:?}");
+    assert!(5 * passed.ended > passed.worlds, "{passed:?}");
     assert!(passed.segments > 100 * passed.worlds, "{passed:?}");
     for seen in [passed.retransmission, passed.recoveries, passed.timeouts, passed.lost] {
         assert!(2 * seen > passed.worlds, "{passed:?}");

@@ -12,6 +12,7 @@ use units::{Offset, SeqNum};
 
 use crate::connection::Connection;
 use crate::endpoint::{TcpEndpoint, TcpSide, TcpState};
+use crate::loss::LossDetector;
 use crate::profile::QuotedRange;
 use crate::state::SendSide;
 
@@ -66,7 +67,10 @@ impl TcpEndpoint {
             return;
         }
         self.snd.shrink_segments(&mut self.conn, maxseg);
-        if self.snd.max > self.snd.una {
+        if matches!(self.snd.loss_detector, LossDetector::RackTlp(_)) {
+            // Its scoreboard knows which packets are lost: sent from the first on, one could be sent twice at once.
+            self.snd.lose_larger_packets(&self.conn, cx);
+        } else if self.snd.max > self.snd.una {
             self.snd.nxt = self.snd.una;
             self.snd.rexmt.cause = Cause::PathMtu;
             self.snd.call_output();

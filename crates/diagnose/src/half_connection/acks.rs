@@ -13,6 +13,11 @@ impl HalfConnection {
     /// Processes an ACK that passes the capture point.
     pub(crate) fn ack(&mut self, ack: CapturedAck) {
         self.rtt.ack_passed(ack.at, ack.stamp);
+        let [way_back, _] = &mut self.ways;
+        let waited = ack.stamp.and_then(|stamp| way_back.push(stamp, ack.at));
+        if !self.is_at_receiver() {
+            self.rounds.log.wait_on_way_back(waited.unwrap_or_default());
+        }
         self.last.frame = ack.frame;
         let offset = self.numbers.offset(ack.number, self.board.una);
         self.acks.on_passing(ack.at, offset, self.board.nxt);
@@ -47,6 +52,9 @@ impl HalfConnection {
     pub(super) fn on_ack_received(&mut self, at: Instant, ack: &CapturedAck) {
         let old_una = self.board.una;
         let offset = self.numbers.acked_offset(ack.number, old_una);
+        if !ack.pure {
+            self.idle.on_request(at);
+        }
         if self.progress.first_data().is_none() {
             // Before the first data only the window matters.
             return self.window.update(at, offset, old_una, ack);
@@ -54,9 +62,6 @@ impl HalfConnection {
         self.last.on_ack(at, ack.pure);
         if ack.ece {
             self.ecn.on_echo();
-        }
-        if !ack.pure {
-            self.idle.on_request(at);
         }
         self.accept_probe(offset);
         if offset > self.board.nxt && self.is_jump(offset) {
@@ -174,7 +179,8 @@ impl HalfConnection {
             return self.rtt.latest.unwrap_or_default();
         }
         if news.bytes > 0 {
-            self.on_delivered(at, news.bytes);
+            // Those that the sender is taken to receive together passed here one by one.
+            self.on_delivered(ack.at.min(at), news.bytes);
         }
         let rtt = news.newest.map(|sent_at| self.on_round_trip(ack.at.since(sent_at)));
         if let Some(sent_at) = news.reordered_sent_at {

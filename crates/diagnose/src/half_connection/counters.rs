@@ -198,6 +198,11 @@ impl MissingBefore {
         }
     }
 
+    /// Whether the host numbers its packets, so that missing ones show.
+    pub(super) fn is_counted(&self) -> bool {
+        self.packets.is_some()
+    }
+
     /// Packets that this host sent before the last one and that the capture does not have, if it
     /// numbers its packets.
     pub(super) fn has_packets(&self) -> bool {

@@ -14,6 +14,9 @@ use crate::sender_events::SenderEventKind;
 /// ECN codepoint CE (RFC 3168 section 5).
 const CE: u8 = 3;
 
+/// Resolution of timestamps.
+const TICK: Duration = Duration::from_millis(1);
+
 /// Shortest and longest time that a kernel and its NIC take to answer an ACK.
 const REACTION: (Duration, Duration) = (Duration::from_micros(200), Duration::from_millis(2));
 
@@ -50,7 +53,9 @@ impl HalfConnection {
         let at = packet.at.max(self.rounds.since());
         self.last.frame = packet.frame;
         if let Some(stamps) = segment.timestamps {
-            self.on_echo(at, stamps.ecr);
+            let [_, way_there] = &mut self.ways;
+            let waited = way_there.push(stamps.val, packet.at);
+            self.on_echo(at, stamps.ecr, waited);
         }
         let now = FrameTime { at, frame: packet.frame };
         let (start, end) = self.locate(segment, now);
@@ -103,14 +108,21 @@ impl HalfConnection {
         (start, start + u64::from(segment.payload))
     }
 
-    /// Takes the round trip to the sender from the echo of a timestamp.
-    fn on_echo(&mut self, at: Instant, echo: u32) {
+    /// Takes the round trip to the sender from the echo of a timestamp; the data themselves waited so long on their
+    /// way, if that is known.
+    fn on_echo(&mut self, at: Instant, echo: u32, waited: Option<Duration>) {
         let whole = self.is_at_receiver();
-        let quiet = at.since(self.last.sent) > self.rtt.min.unwrap_or_default() / 4;
+        // With more than a segment or two in flight the path spaces the packets, not the application: on a slow link
+        // they are further apart than a round trip.
+        let is_alone = self.board.flight() < 2 * self.segment.mss;
+        let quiet = is_alone && at.since(self.last.sent) > self.rtt.min.unwrap_or_default() / 4;
         if self.rtt.echo(at, echo, whole, quiet)
             && whole
             && let Some(latest) = self.rtt.latest
         {
+            let least = self.rtt.min.unwrap_or_default();
+            let elsewhere = waited.map(|waited| latest.saturating_sub(least + waited + TICK));
+            self.rounds.log.wait_on_way_back(elsewhere.unwrap_or_default());
             self.rounds.log.sample(latest);
         }
     }
@@ -253,6 +265,10 @@ impl HalfConnection {
         let last_use = match self.begin.established_at {
             Some(open) => {
                 self.spend(TimeUse::Opening, open.min(at));
+                // Before the request the sender had nothing to do.
+                if let Some(asked) = self.idle.request_at.filter(|&asked| asked <= at) {
+                    self.spend(TimeUse::Idle, asked);
+                }
                 let is_late = at.since(self.rounds.since()) > reaction;
                 if is_late { TimeUse::Application } else { TimeUse::Opening }
             }
@@ -274,7 +290,7 @@ impl HalfConnection {
     fn account_pause(&mut self, all_acked_at: Instant, now: FrameTime, stamp: u32) {
         let at = now.at;
         let drained = self.last.has_drained();
-        if self.is_at_receiver() && self.was_delayed(all_acked_at, now, stamp) {
+        if self.is_behind_losses() && self.was_delayed(all_acked_at, now, stamp) {
             return self.spend(TimeUse::Timeout, at);
         }
         // The sender had nothing to do before the receiver's request.
@@ -299,7 +315,7 @@ impl HalfConnection {
             self.rounds.begin(now, RoundOrigin::Idle, self.board.nxt);
             let rest = SenderEventKind::Rest(at.since(self.last.sent));
             self.record(at, rest, self.board.una, AckSummary::default());
-            let lost = self.is_at_receiver() && self.is_loss_before(at);
+            let lost = self.is_behind_losses() && self.is_loss_before(at);
             self.idle.suspected_timeout = lost.then_some(IdleTime { length: pause, end: at });
         } else {
             self.idle.pauses.add(pause, now.frame);
@@ -323,7 +339,10 @@ impl HalfConnection {
         let is_unfinished = !self.last.has_drained() || self.missing.in_stream;
         let is_lost = is_unfinished && self.is_loss_before(at);
         if is_lost {
-            self.infer_episode(now, self.rounds.since(), true);
+            // Two expiries of the timer or more take three timeouts, for each is twice as long as the one before: an
+            // outage.
+            let is_tail = at.since(all_acked_at) < self.timeout() * 2;
+            self.infer_episode(now, self.rounds.since(), is_tail);
         }
         is_lost
     }
@@ -338,10 +357,12 @@ impl HalfConnection {
     }
 
     /// Whether packets of the sender are missing in the silence before `at`: its IPv4 identification
-    /// counts packets, and some were not captured. If the receiver has sent a request since, it was
-    /// the sender that waited.
+    /// counts packets, and some were not captured; where it does not count, the last packet before the silence
+    /// shows that more was to follow (no PSH). If the receiver has sent a request since, it was the sender that
+    /// waited.
     fn is_loss_before(&self, at: Instant) -> bool {
-        self.missing.has_packets() && !self.idle.has_request(at)
+        let is_unfinished = !self.missing.is_counted() && !self.last.has_drained();
+        (self.missing.has_packets() || is_unfinished) && !self.idle.has_request(at)
     }
 
     /// Accounts for the time in which the window was closed, until now or until it opened. Without

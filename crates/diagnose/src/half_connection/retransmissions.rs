@@ -235,14 +235,14 @@ impl HalfConnection {
     }
 
     /// RTT when the loss happened. A sender has just received the ACKs of packets around the lost
-    /// one; a receiver sees the retransmission one RTT later.
+    /// one, of which the longest shows the queue; a receiver sees the retransmission one RTT later.
     fn rtt_at_loss(&self) -> Duration {
+        let rounds = &self.rounds.log;
         if self.is_at_receiver() {
-            let rounds = &self.rounds.log;
             let before = rounds.done.last().map_or(Duration::ZERO, |round| round.max_rtt);
             rounds.now.max_rtt.max(before)
         } else {
-            self.rtt.latest.unwrap_or_default()
+            rounds.now.max_rtt.max(self.rtt.latest.unwrap_or_default())
         }
     }
 

@@ -8,6 +8,7 @@
 use units::{Instant, Offset};
 
 use super::CapturedAck;
+use super::scale::ScaleGuess;
 use super::scoreboard::Scoreboard;
 use crate::rounds::TimeUse;
 
@@ -56,6 +57,8 @@ pub(crate) struct PeerWindow {
     probes: u64,
     /// The last probe beyond the window, which a receiver may accept: its range.
     probe: Option<(Offset, Offset)>,
+    /// Its scale, where no handshake tells it.
+    guess: ScaleGuess,
 }
 
 impl Default for PeerWindow {
@@ -70,6 +73,7 @@ impl Default for PeerWindow {
             room: WindowRoom::Open,
             probes: 0,
             probe: None,
+            guess: ScaleGuess::default(),
         }
     }
 }
@@ -91,12 +95,15 @@ impl PeerWindow {
             return;
         }
         let closed = ack.window == 0;
-        if ack.scaled {
-            self.edge = offset + ack.window;
-            self.size = ack.window;
-            self.max = self.max.max(ack.window);
-            self.min = self.min.min(ack.window);
+        let inferred = if ack.scaled { None } else { self.guess.known() };
+        if ack.scaled || inferred.is_some() {
+            let window = ack.window << inferred.unwrap_or(0);
+            self.edge = offset + window;
+            self.size = window;
+            self.max = self.max.max(window);
+            self.min = self.min.min(window);
         } else {
+            self.guess.on_ack(offset, ack.window);
             // Without the handshake the scale is unknown, but zero is zero.
             self.edge = if closed { offset } else { UNKNOWN_EDGE };
         }
@@ -126,6 +133,9 @@ impl PeerWindow {
     /// Records whether data up to `nxt` fill the window.
     pub(super) fn on_sent(&mut self, nxt: Offset, mss: u64) {
         self.room = if self.is_full(nxt, mss) { WindowRoom::Full } else { WindowRoom::Open };
+        if self.max == 0 {
+            self.guess.on_sent(nxt, mss);
+        }
     }
 
     /// Whether it was full after the last data, and still is.

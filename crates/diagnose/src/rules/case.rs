@@ -32,7 +32,7 @@ const MIN_COST: Duration = Duration::from_millis(50);
 /// Fewest bytes of bulk data: a larger page.
 const MIN_BULK: u64 = 100_000;
 /// Least cost of a warning in a small transfer: the shortest retransmission timeout.
-const MIN_SMALL_COST: Duration = Duration::from_millis(200);
+pub(super) const MIN_SMALL_COST: Duration = Duration::from_millis(200);
 
 impl<'a> DiagnosisCase<'a> {
     /// A finding of `rule` about the whole transfer, with the severity of its cost.
@@ -43,6 +43,7 @@ impl<'a> DiagnosisCase<'a> {
         let end = if flow.answered { flow.last_delivery } else { self.analysis.last };
         Finding {
             code: rule.code,
+            kind: "",
             severity: self.severity(cost),
             confidence: self.confidence(),
             title,
@@ -82,6 +83,18 @@ impl<'a> DiagnosisCase<'a> {
         if cost < floor || cost * 10 < active {
             Severity::Note
         } else if cost * 2 >= active && (self.is_sizeable() || cost >= SECOND) {
+            Severity::Error
+        } else {
+            Severity::Warning
+        }
+    }
+
+    /// Severity of a wait of the applications that takes this part of a time of work: a tenth of it is a warning, half
+    /// an error, with the floors of a small transfer.
+    pub(super) fn severity_of_wait(cost: Duration, work: Duration) -> Severity {
+        if cost < MIN_SMALL_COST || cost * 10 < work {
+            Severity::Note
+        } else if cost * 2 >= work && cost >= SECOND {
             Severity::Error
         } else {
             Severity::Warning
@@ -134,6 +147,18 @@ impl<'a> DiagnosisCase<'a> {
             found.window = found.window.max(episode.window);
         }
         found
+    }
+
+    /// Whether the losses with an empty queue are many, or come in bursts: what CC201 is about. Few single ones are
+    /// CC205's.
+    pub(super) fn loses_often(losses: &EpisodeTotals) -> bool {
+        losses.count >= super::ENOUGH_LOSSES || Self::are_bursts(losses)
+    }
+
+    /// Whether packets are lost several in a row: three or more a recovery on average. With independent losses a
+    /// recovery has hardly more than one.
+    pub(super) const fn are_bursts(losses: &EpisodeTotals) -> bool {
+        losses.lost >= 3 * losses.count && losses.lost >= 3
     }
 
     /// Evidence: number of lost packets and of recoveries.
@@ -242,6 +267,11 @@ impl Finding {
             }
             self.unseen.push_str(&text);
         }
+        self
+    }
+
+    pub(crate) const fn of_kind(mut self, kind: &'static str) -> Self {
+        self.kind = kind;
         self
     }
 

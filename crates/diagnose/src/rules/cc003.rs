@@ -2,7 +2,7 @@
 //!
 //! Checks for an RST after the opening. The host that it names as its source need not have sent it:
 //! its time to live, and packets of that host after it, show whether something between the hosts
-//! did. A warning if data were lost by it, or a request of the client has no response; most clients that reset
+//! did. A warning if data were lost by it, a message was cut off, or a request of the client has no response; most clients that reset
 //! have what they wanted.
 //!
 //! Cost: none that is known; the transfer is incomplete.
@@ -80,7 +80,8 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
     let own = reset.unacknowledged[reset.dir as usize];
     let closed = reset.fins == 2;
     let is_missed = lost >= if reset.has_closed { MIN_MISSED } else { 1 };
-    let incomplete = !closed && (is_missed || own > 0 || reset.is_unanswered);
+    let incomplete =
+        !closed && (is_missed || own > 0 || reset.is_unanswered || reset.is_within_message);
     let mut finding = case
         .finding(&RULE, Duration::ZERO, format!("the connection was reset {by}{}", when(reset)))
         .at((reset.at.0, reset.at.0), (reset.at.1, reset.at.1))

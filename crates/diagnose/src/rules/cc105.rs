@@ -6,7 +6,8 @@
 //! Responses to Reordering" (FreeBSD Journal), reports five segments growing to 3,850 by one per 45
 //! ms.
 //!
-//! Cost: the lost time of linear growth, less one RTT per doubling.
+//! Cost: the lost time of linear growth, less one RTT per doubling. A note after a loss: the finding about the loss
+//! has that time.
 
 use units::Duration;
 
@@ -79,33 +80,34 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
     let title = format!(
         "the window climbs from {from} to {to} MSS a segment or so at a time, after {after}"
     );
-    Some(
-        case.finding(&RULE, cost, title)
-            .at((first.from, last.to), (first.frame, case.flow.last_frame))
-            .with([
-                count(
-                    "climb_rounds",
-                    longest.rounds,
-                    "climb",
-                    format!(
-                        "{}, {}",
-                        many(longest.rounds, "round trip"),
-                        time(longest.to.since(longest.from))
-                    ),
+    let finding = case
+        .finding(&RULE, cost, title)
+        .at((first.from, last.to), (first.frame, case.flow.last_frame))
+        .with([
+            count(
+                "climb_rounds",
+                longest.rounds,
+                "climb",
+                format!(
+                    "{}, {}",
+                    many(longest.rounds, "round trip"),
+                    time(longest.to.since(longest.from))
                 ),
-                number(
-                    "climb_lost_s",
-                    seconds(longest.lost),
-                    "lost",
-                    format!(
-                        "{}; doubling to there takes {:.1} round trips",
-                        time(longest.lost),
-                        doublings(longest.windows.0, longest.windows.1)
-                    ),
+            ),
+            number(
+                "climb_lost_s",
+                seconds(longest.lost),
+                "lost",
+                format!(
+                    "{}; doubling to there takes {:.1} round trips",
+                    time(longest.lost),
+                    doublings(longest.windows.0, longest.windows.1)
                 ),
-            ])
-            .with(case.path_rate())
-            .because(format!("{after} left a slow-start threshold far below what the path holds"))
-            .unseen(case.bound()),
-    )
+            ),
+        ])
+        .with(case.path_rate())
+        .because(format!("{after} left a slow-start threshold far below what the path holds"))
+        .unseen(case.bound());
+    // What was lost is the cause, and has its own finding with this time.
+    Some(if longest.is_of_loss() { finding.note() } else { finding })
 }

@@ -44,7 +44,7 @@ shared, or for a bottleneck with a queue for each flow (fq_codel, cake).",
 
 fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
     let losses = case.episodes(LostTimeCause::Random);
-    if losses.count < super::ENOUGH_LOSSES {
+    if !DiagnosisCase::loses_often(&losses) {
         return None;
     }
     let cost = case.course.lost(LostTimeCause::Random);

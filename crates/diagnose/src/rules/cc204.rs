@@ -89,6 +89,43 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
     )
 }
 
+/// Data that are repeated again and again without any packet of the receiver: nothing else can be said of a capture
+/// with one direction, but if the other way were only not captured, the sender would go on.
+pub(super) fn unanswered(case: &DiagnosisCase<'_>) -> Option<Finding> {
+    let flow = case.flow;
+    let repeats = flow.counts.retransmitted;
+    let silent = flow.answered || case.analysis.seen[flow.dir.reversed() as usize] > 0;
+    if silent || repeats < u64::from(super::DEAD_PATH) || repeats < flow.counts.new * 3 {
+        return None;
+    }
+    let waited = case.analysis.last.since(flow.first_data.0);
+    let title = format!(
+        "{} sent {} in {}, and no packet came back",
+        super::case::size(flow.bytes),
+        super::case::many(repeats + 1, "time"),
+        time(waited)
+    );
+    Some(
+        case.finding(&RULE, waited, title)
+            .of_kind("forgotten")
+            .at(
+                (flow.first_data.0, case.analysis.last),
+                (flow.first_data.1, case.analysis.last_frame),
+            )
+            .with([count(
+                "retransmitted_packets",
+                repeats,
+                "repeated",
+                super::case::many(repeats, "packet"),
+            )])
+            .because(
+                "the path is down, the peer is gone, or a firewall or NAT forgot the connection",
+            )
+            .unseen("which of them: a capture at the other end shows whether the data arrive")
+            .failure(),
+    )
+}
+
 /// The first SYN, or its SYN-ACK, was lost: the handshake took at least one timer (1 s, RFC 6298
 /// section 2) longer than an RTT.
 fn lost_opening(case: &DiagnosisCase<'_>) -> Option<Finding> {

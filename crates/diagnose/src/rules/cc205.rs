@@ -30,7 +30,7 @@ that. A queue of a bandwidth-delay product hides the reduction.",
 
 fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
     let losses = case.episodes(LostTimeCause::Random);
-    if losses.count == 0 || losses.count >= super::ENOUGH_LOSSES {
+    if losses.count == 0 || DiagnosisCase::loses_often(&losses) {
         return None;
     }
     let cost = case.course.lost(LostTimeCause::Random);

@@ -3,15 +3,18 @@
 //! Checks for time in which both windows were open, all written data were sent (the last segment
 //! carried PSH or was short), and the next data were not triggered by an ACK.
 //!
-//! Waits of an interactive connection (see `DiagnosisCase::is_bulk`), or of less than a second in
-//! all, are a note; so are those that the think time of a host explains (CC505, CC506).
+//! Requests that go one after the other are the kind `round-trips`: see `round_trips`.
+//!
+//! Waits of an interactive connection (see `DiagnosisCase::is_bulk`), or of less than a few tenths of a second in
+//! all, are a note; so are those that the think time of a host explains (CC505, CC506), which does not count here.
 //!
 //! Cost: that time less the time its bytes take at the rate of the path. Idle times longer than a
 //! timeout do not count: no transfer was in progress.
 
-use super::case::{DiagnosisCase, SECOND, count, number, seconds, time, time_percent};
+use super::case::{DiagnosisCase, MIN_SMALL_COST, count, number, seconds, time, time_percent};
 use super::help::{Remedy, RemedyHost};
-use super::think_time::explains_waits;
+use super::round_trips::RoundTrips;
+use super::think_time::{explains_waits, roles_are_known};
 use super::{DiagnosisRule, Finding};
 use crate::lost_time::LostTimeCause;
 use crate::time_budget::Limiter;
@@ -33,7 +36,17 @@ application: for its disk, its peer, its own pace. No setting of the network cha
 };
 
 fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
+    if let Some(found) = RoundTrips::of(case) {
+        return Some(found.finding(case, &RULE));
+    }
+    // What a host waited before a message is the finding of that host (CC505, CC506), or its user's.
+    let thinking = case
+        .analysis
+        .exchange
+        .as_deref()
+        .map(|budget| budget.thinking[case.flow.dir as usize].total);
     let cost = case.course.lost(LostTimeCause::Application);
+    let cost = cost.saturating_sub(thinking.filter(|_| roles_are_known(case)).unwrap_or_default());
     if !case.is_significant(cost) {
         return None;
     }
@@ -73,7 +86,7 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
         .because("the sending application writes less than the path carries")
         .unseen("what it waits for; a full send buffer would look different (CC503)")
         .unseen(case.bound());
-    if !case.is_bulk() || cost < SECOND || case.is_mostly_idle() || explains_waits(case) {
+    if !case.is_bulk() || cost < MIN_SMALL_COST || case.is_mostly_idle() || explains_waits(case) {
         // An interactive connection waits for its users, and so does one that mostly rests; a wait
         // under a second is not one.
         finding = finding.note();

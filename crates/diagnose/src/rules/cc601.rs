@@ -33,7 +33,39 @@ it to a device that has it.",
 /// Largest tolerable queue delay for a conversation (ITU-T G.114: 150 ms one way in all).
 const MAX_CONVERSATION_DELAY: Duration = Duration::from_millis(100);
 
+/// Shortest mean wait of ACKs that is a queue of theirs, beyond the resolution of timestamps.
+const MIN_WAIT_OF_ACKS: Duration = Duration::from_millis(5);
+
 fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
+    way_back(case).or_else(|| way_there(case))
+}
+
+/// A queue on the way of the ACKs. Cost: their waits, a round trip each, of which a window limits every one.
+fn way_back(case: &DiagnosisCase<'_>) -> Option<Finding> {
+    let base = case.course.path.base_rtt?;
+    let rounds = || case.flow.rounds.iter().filter(|round| round.sent > 0);
+    let cost: Duration = rounds().map(|round| round.wait_on_way_back.min(round.length())).sum();
+    let count = rounds().count() as u64 * u64::from(case.flow.rounds_per_entry);
+    let mean = cost / count.max(1);
+    if mean < MIN_WAIT_OF_ACKS || mean * 2 < base || !case.is_significant(cost) {
+        return None;
+    }
+    let title = format!("the ACKs wait {} on their way back, on top of {}", time(mean), time(base));
+    let share = time_percent(cost, case.active());
+    Some(
+        case.finding(&RULE, cost, title)
+            .of_kind("ack-path")
+            .with([
+                number("mean_wait_of_acks_s", seconds(mean), "wait", format!("{} in each round trip on average", time(mean))),
+                number("waited_s", seconds(cost), "waited", format!("{} in all, {share} of the time at work", time(cost))),
+            ])
+            .because("the way of the ACKs is full: by its own rate, or by other traffic in that direction")
+            .unseen("whose packets fill it"),
+    )
+}
+
+/// A queue before the bottleneck of the data.
+fn way_there(case: &DiagnosisCase<'_>) -> Option<Finding> {
     let (mean, most) = case.course.standing_queue;
     let base = case.course.path.base_rtt?;
     let busy = case.course.budget.of(Limiter::Path);

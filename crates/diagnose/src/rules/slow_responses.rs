@@ -1,4 +1,4 @@
-//! Whether one or two responses take most of the time of a connection: a part of CC505.
+//! Whether one or two responses take much of the time of a connection: a part of CC505.
 //!
 //! A wait is evidence of a slow server without many others like it if the server's host acknowledged the
 //! request at its beginning: the request was not lost. At the server the capture shows that its response
@@ -18,7 +18,7 @@ use crate::exchange::{ExchangeShare, Waits};
 /// Longest wait. Long polls and heartbeats take longer.
 const MAX_WAIT: Duration = MAX_SERVER_MEAN;
 
-/// Responses that take most of the time of a connection, without that of its client.
+/// Responses that take much of the time of a connection, without that of its client.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SlowResponses {
     waits: Waits,
@@ -33,7 +33,7 @@ pub(super) struct SlowResponses {
 }
 
 impl SlowResponses {
-    /// The slow responses, if they take half of the time or more; `None` also where that may be no think
+    /// The slow responses, if they take a tenth of the time or more; `None` also where that may be no think
     /// time.
     pub(super) fn of(case: &DiagnosisCase<'_>) -> Option<Self> {
         let budget = case.analysis.exchange.as_deref()?;
@@ -48,7 +48,7 @@ impl SlowResponses {
         // Three of them or more are judged by their mean.
         let is_found = (1..MIN_TURNS).contains(&waits.count)
             && waits.longest.length <= MAX_WAIT
-            && waits.total * 2 >= work
+            && waits.total * 10 >= work
             && waits.longest.length >= queue(case) * 2;
         let first_byte = budget.first_byte.longest.length;
         let preluded = budget.preluded;
@@ -71,6 +71,7 @@ impl SlowResponses {
         let longest_text = format!("{} in frames {first}..{last}", time(longest.length));
         let mut finding = case
             .finding(rule, total, title)
+            .of_kind("think-server")
             .at((longest.until.saturating_sub(longest.length), longest.until), longest.frames)
             .with([
                 number(

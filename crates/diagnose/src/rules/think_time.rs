@@ -1,4 +1,4 @@
-//! Whether the think time of one host is most of the time of a connection: shared by CC505 and CC506.
+//! Whether the think time of one host is much of the time of a connection: shared by CC505 and CC506.
 //!
 //! A few long waits are no sign of a slow host: a lost message, a long poll or a user look the same.
 //! So the condition must also hold without the longest wait. For a single slow response see `slow_responses`.
@@ -6,10 +6,8 @@
 use packet::Dir;
 use units::Duration;
 
-use super::case::{
-    DiagnosisCase, SECOND, count, many, number, seconds, time, time_percent, time_share,
-};
-use super::{Confidence, DiagnosisRule, Finding, Severity};
+use super::case::{DiagnosisCase, count, many, number, seconds, time, time_percent, time_share};
+use super::{Confidence, DiagnosisRule, Finding};
 use crate::capture_point::CapturePoint;
 use crate::exchange::{ExchangeBudget, ExchangeShare, MIN_MESSAGE, Waits};
 
@@ -21,10 +19,13 @@ const MIN_CLIENT_TURNS: u64 = 5;
 const MIN_MEAN: Duration = Duration::from_millis(50);
 /// Longest mean think time of a server. Long polls and heartbeats take longer.
 pub(super) const MAX_SERVER_MEAN: Duration = Duration::from_secs(10);
-/// Longest mean think time of a client. Users and players of media take longer.
-const MAX_CLIENT_MEAN: Duration = Duration::from_millis(500);
+/// Longest think time of a client. Users take longer, and players of media fetch
+/// a piece of a second or more at a time.
+const MAX_CLIENT_WAIT: Duration = Duration::from_millis(900);
 /// A client's longest wait is at most this many times the mean: a program's are alike, a user's vary.
 const CLIENT_SPREAD: u64 = 4;
+/// The same of a client that waits in equal steps, whatever it transfers.
+const EQUAL_SPREAD: u64 = 2;
 
 /// The turns of a host that takes most of the time of a connection.
 #[derive(Debug, Clone, Copy)]
@@ -38,7 +39,7 @@ pub(super) struct ThinkTime<'a> {
 }
 
 impl<'a> ThinkTime<'a> {
-    /// The think time of the host that sends in this direction, if that and its pauses are at least half
+    /// The think time of the host that sends in this direction, if that and its pauses are at least a tenth
     /// of the time. `None` also where that is in doubt.
     pub(super) fn of(case: &DiagnosisCase<'a>, host: Dir) -> Option<Self> {
         let analysis = case.analysis;
@@ -57,7 +58,7 @@ impl<'a> ThinkTime<'a> {
         let rest = waits.total.saturating_sub(longest);
         let mean = rest / (waits.count - 1);
         let total = waits.total + budget.pauses[host as usize];
-        let is_most = |total: Duration, work: Duration| total * 2 >= work;
+        let is_most = |total: Duration, work: Duration| total * 10 >= work;
         let is_most = is_most(total, work)
             && is_most(total.saturating_sub(longest), work.saturating_sub(longest))
             // Pauses alone may be those of a server that reports events.
@@ -65,7 +66,8 @@ impl<'a> ThinkTime<'a> {
         let is_long = mean >= MIN_MEAN.max(queue(case) * 2);
         let is_usual = if is_client {
             // An interactive connection waits for its users.
-            case.is_bulk() && mean <= MAX_CLIENT_MEAN && longest <= mean * CLIENT_SPREAD
+            let spread = if case.is_bulk() { CLIENT_SPREAD } else { EQUAL_SPREAD };
+            longest <= MAX_CLIENT_WAIT && longest <= mean * spread
         } else {
             mean <= MAX_SERVER_MEAN && has_messages(case, waits.count)
         };
@@ -101,11 +103,11 @@ impl<'a> ThinkTime<'a> {
             ExchangeShare::Server,
             ExchangeShare::Transfer,
         ];
-        let (what, message, name) = match host {
-            Dir::Reverse => ("response", "response", "server"),
-            Dir::Forward => ("further request", "request", "client"),
+        let (what, message, name, kind) = match host {
+            Dir::Reverse => ("response", "response", "server", "think-server"),
+            Dir::Forward => ("further request", "request", "client", "think-client"),
         };
-        let mut finding = case.finding(rule, self.total, title).with([
+        let mut finding = case.finding(rule, self.total, title).of_kind(kind).with([
             number(
                 "think_s",
                 seconds(waits.total),
@@ -143,8 +145,7 @@ impl<'a> ThinkTime<'a> {
             let text = format!("{} within its {}s", time(pauses), message);
             finding = finding.with([number("pauses_s", seconds(pauses), "pauses", text)]);
         }
-        // As with CC501, waits of less than a second in all are a note.
-        finding.severity = if self.total < SECOND { Severity::Note } else { Severity::Error };
+        finding.severity = DiagnosisCase::severity_of_wait(self.total, self.work);
         let is_here = case.analysis.capture_point(host) == CapturePoint::Sender;
         finding.confidence = if is_here { Confidence::High } else { Confidence::Medium };
         if !is_here {
@@ -160,10 +161,16 @@ pub(super) fn explains_waits(case: &DiagnosisCase<'_>) -> bool {
     [Dir::Forward, Dir::Reverse].into_iter().any(|host| ThinkTime::of(case, host).is_some())
 }
 
-/// Whether the capture shows who the client and the server are.
+/// Least port that systems give to clients: 32,768 on Linux, 49,152 elsewhere (RFC 6335 section 6).
+const FIRST_EPHEMERAL: u16 = 32_768;
+
+/// Whether the capture shows who the client and the server are: by a SYN, or by a port that only clients have.
 pub(super) fn roles_are_known(case: &DiagnosisCase<'_>) -> bool {
-    let events = &case.analysis.events;
-    events.syns.count > 0 || events.syn_acks.count > 0
+    let (events, ends) = (&case.analysis.events, &case.analysis.ends);
+    let is_client = |port: u16| port >= FIRST_EPHEMERAL;
+    events.syns.count > 0
+        || events.syn_acks.count > 0
+        || is_client(ends.src.port()) && !is_client(ends.dst.port())
 }
 
 /// The usual delay of a queue in either direction. It counts as think time of the host at its
@@ -178,7 +185,7 @@ pub(super) fn queue(case: &DiagnosisCase<'_>) -> Duration {
 }
 
 /// Whether a message of either host has some bytes on average.
-fn has_messages(case: &DiagnosisCase<'_>, turns: u64) -> bool {
+pub(super) fn has_messages(case: &DiagnosisCase<'_>, turns: u64) -> bool {
     let mut flows = case.analysis.flows.iter().flatten();
     flows.any(|flow| flow.bytes >= MIN_MESSAGE * turns)
 }

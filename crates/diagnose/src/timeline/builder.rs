@@ -5,6 +5,7 @@ use units::{Duration, Instant};
 use super::{LinearGrowth, SlowStartRamp, Timeline, WindowPlateau};
 use crate::FlowAnalysis;
 use crate::capture_point::CapturePoint;
+use crate::episodes::RecoveryEpisode;
 use crate::lost_time::{LOST_TIME_CAUSES, LostTimeCause, blame, fraction};
 use crate::path::{PathEstimate, busy};
 use crate::rounds::{Round, RoundOrigin, TimeUse};
@@ -112,6 +113,13 @@ impl QueueMeter {
     }
 }
 
+/// Whether a quarter of the window or more was lost at once, but not nearly all of it, as in an outage.
+fn loses_much(episode: &RecoveryEpisode, mss: u64) -> bool {
+    let lost = episode.retransmitted.saturating_sub(episode.spurious);
+    let window = episode.window.max(episode.flight);
+    lost >= 3 && lost * mss * 4 >= window && lost * mss * 4 <= window * 3
+}
+
 impl TimelineBuilder<'_> {
     fn round(&mut self, n: usize, round: &Round) {
         let length = round.length();
@@ -134,7 +142,13 @@ impl TimelineBuilder<'_> {
             self.in_ramp = false;
             self.rounds_since_ramp = 0;
             if !hurt {
-                self.owner = LostTimeCause::EarlyExit;
+                // After a timeout slow start ends at the threshold that the loss has set.
+                let is_repair = self
+                    .course
+                    .ramps
+                    .last()
+                    .is_some_and(|ramp| ramp.before == RoundOrigin::Timeout);
+                self.owner = if is_repair { self.recovery_cause } else { LostTimeCause::EarlyExit };
                 self.window_before = self.course.ramps.last().map_or(0, |ramp| ramp.windows.1);
             }
         }
@@ -186,7 +200,10 @@ impl TimelineBuilder<'_> {
             let mut blame = self.course.episode_causes[self.next_episode];
             // Losses are reported up to one RTT, queue included, after the window stopped growing.
             let of_ramp = self.in_ramp || self.rounds_since_ramp <= 3;
-            if blame == LostTimeCause::QueueOverflow && of_ramp && self.next_episode == 0 {
+            let is_first = of_ramp && self.next_episode == 0;
+            // Half of what slow start sends beyond the path is lost, be the queue ever so short.
+            let is_doubling = blame == LostTimeCause::Random && loses_much(episode, self.flow.mss);
+            if (blame == LostTimeCause::QueueOverflow || is_doubling) && is_first {
                 blame = LostTimeCause::Overshoot;
                 self.course.episode_causes[self.next_episode] = blame;
             }
@@ -416,7 +433,8 @@ impl TimelineBuilder<'_> {
         if random as u64 >= crate::rules::ENOUGH_LOSSES {
             course.linear_growths.clear();
         }
-        for linear_growth in &course.linear_growths {
+        // The growth after a loss is the loss's; another has no finding of its own that could tell of it.
+        for linear_growth in course.linear_growths.iter().filter(|growth| !growth.is_of_loss()) {
             let lost = &mut course.lost[linear_growth.blame as usize];
             *lost = lost.saturating_sub(linear_growth.lost);
         }

@@ -2,6 +2,8 @@
 
 use FaultKind as K;
 
+use crate::capture::CapturePoint;
+use crate::draft::DataDirection;
 use crate::world::Workload;
 
 /// Kinds of faults.
@@ -222,6 +224,23 @@ impl FaultKind {
         })
     }
 
+    /// Can a capture at this point show the fault? What vanishes on the way to it cannot be seen there. The faults
+    /// of a path are at the sender of the data, those of SYNs at the client.
+    pub(crate) fn is_seen_at(self, point: CapturePoint, direction: DataDirection) -> bool {
+        let is_upload = direction == DataDirection::Upload;
+        match (self, point) {
+            (_, CapturePoint::Both) => true,
+            (Self::MtuHole, _) => point == CapturePoint::Sender,
+            // It drops what the client sends.
+            (Self::Forgotten, CapturePoint::Middle) => !is_upload,
+            (Self::SynLost | Self::EcnSyns, CapturePoint::Middle) => false,
+            (Self::SynLost | Self::EcnSyns | Self::Forgotten, _) => {
+                is_upload == (point == CapturePoint::Sender)
+            }
+            _ => true,
+        }
+    }
+
     /// What the applications do in worlds with this fault.
     pub(crate) const fn workload(self) -> Workload {
         match self {
@@ -249,9 +268,12 @@ impl FaultKind {
             self,
             Self::RandomLoss
                 | Self::ShortQueue
+                | Self::BurstLoss
                 | Self::SmallReceiveBuffer
                 | Self::SmallSendBuffer
                 | Self::SlowReader
+                | Self::ServerThinks
+                | Self::ClientThinks
                 | Self::Outage
                 | Self::Reordering
                 | Self::SlowAckPath

@@ -67,7 +67,7 @@ impl<O: Observer> Simulation<'_, O> {
             }
             SimEvent::Timer(index) | SimEvent::TimerLast(index) => self.run_timer(index as usize),
             SimEvent::App(index)
-                if self.ends[index as usize].reads_last
+                if self.flows[index as usize / 2].reads_last
                     && self.network.calendar.next_at() == Some(self.network.now) =>
             {
                 self.network.calendar.push(self.network.now, SimEvent::AppLast(index));

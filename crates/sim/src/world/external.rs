@@ -101,7 +101,7 @@ impl<O: Observer> Simulation<'_, O> {
     /// Returns the payload bytes that the simulated reader of a flow has read; `None` if it is
     /// external.
     pub(crate) fn has_read(&self, flow: usize) -> Option<u64> {
-        let sender = self.flows.get(flow)?.sender;
+        let sender = usize::from(self.flows.get(flow)?.sender);
         let end = &self.ends[end_of(flow, 1 - sender)];
         (!matches!(end.stack, TransportEndpoint::Outside)).then_some(end.read)
     }

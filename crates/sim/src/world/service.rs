@@ -304,7 +304,7 @@ impl<O: Observer> Simulation<'_, O> {
     /// The transfer completes when all of the counted bytes are read.
     fn note_end_of_data(&mut self, index: usize) {
         let connection = &mut self.flows[index / 2];
-        if index % 2 != connection.sender {
+        if index % 2 != usize::from(connection.sender) {
             connection.read_all_at.get_or_insert(self.network.now);
         }
     }

@@ -19,6 +19,21 @@ pub(super) fn insert(paths: &mut [Value], random_source: &mut WorldRandom) {
             route.insert(place, element);
         }
     }
+    for path in paths.iter_mut().filter_map(Value::as_table_mut) {
+        if random_source.once_in(6) {
+            strip_scaling(path);
+        }
+    }
+}
+
+/// Removes window scaling of both hosts. Of the SYN-ACK alone it leaves one of them with windows that may be too
+/// small for ever: a sender then probes without end.
+fn strip_scaling(path: &mut Table) {
+    for direction in ["forward", "return"] {
+        if let Some(route) = path.get_mut(direction).and_then(Value::as_array_mut) {
+            route.push(table([("strip", vec![Value::from("window-scale")].into())]));
+        }
+    }
 }
 
 /// Gives hosts of Linux an accept queue.
@@ -89,9 +104,9 @@ fn reset(random_source: &mut WorldRandom) -> Value {
     table([("reset", table([when]))])
 }
 
-/// Offers of a SYN, each with even odds.
+/// Offers of a SYN other than window scaling, each with even odds.
 fn offers(random_source: &mut WorldRandom) -> Value {
-    let all = ["window-scale", "sack", "timestamps", "ecn"];
+    let all = ["sack", "timestamps", "ecn"];
     let mut some: Vec<&str> = all.into_iter().filter(|_| random_source.once_in(2)).collect();
     if some.is_empty() {
         some.push(random_source.pick(&all));

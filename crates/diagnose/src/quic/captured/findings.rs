@@ -49,6 +49,7 @@ fn finding(
     };
     Some(Finding {
         code: rule.code,
+        kind: "",
         severity,
         confidence: Confidence::High,
         title,

@@ -17,6 +17,7 @@ pub(super) fn finding(
 ) -> Finding {
     Finding {
         code: rule.code,
+        kind: "",
         severity: severity(analysis, cost),
         confidence: Confidence::High,
         title,
