@@ -382,6 +382,11 @@ fn logs_of_quic() {
 }
 
 #[test]
+fn published_cases() {
+    check("docs/stories.md");
+}
+
+#[test]
 fn ini_files() {
     check("docs/inet-ini.md");
 }
