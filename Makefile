@@ -26,8 +26,8 @@ test: tools lint
 	$(MAKE) selftests
 	@mkdir -p target
 	$(XTASK) golden > target/golden.txt; status=$$?; cat target/golden.txt; exit $$status
-	@sed -n '/^<!-- golden -->/,/^<!-- end of golden -->/p' docs/fidelity.md | grep -v '^<!--\|^```' \
-	  | diff - target/golden.txt || { echo 'docs/fidelity.md is stale: run cargo xtask docs'; exit 1; }
+	@sed -n '/^<!-- golden -->/,/^<!-- end of golden -->/p' docs/ledger/fidelity.md | grep -v '^<!--\|^```' \
+	  | diff - target/golden.txt || { echo 'docs/ledger/fidelity.md is stale: run cargo xtask docs'; exit 1; }
 	# Drawn transfers with known faults: a cost that breaks a law fails.
 	$(XTASK) exam --count 40 --strict
 	# Counting takes one processor; the playground's tests have the others.
@@ -79,7 +79,7 @@ playground:
 	  echo "playground: built, its tests need chromium"; \
 	fi
 
-# Speed in the page beside that of the native program: docs/playground.md has the figures.
+# Speed in the page beside that of the native program: docs/ledger/playground.md has the figures.
 playground-bench: export CARGO_TARGET_DIR = $(abspath $(BUILT))
 playground-bench:
 	cargo build --quiet --release --bin ackclock
@@ -180,7 +180,7 @@ tools:
 	  fi; \
 	done
 
-# The predictions of docs/whatif.md from quinn-proto's own qlogs. quinn's feature for them changes the order of
+# The predictions of docs/ledger/whatif.md from quinn-proto's own qlogs. quinn's feature for them changes the order of
 # fields in all JSON of a build, so no other command has it.
 quinn-qlog:
 	RUSTFLAGS="--cfg quinn_qlog" CARGO_TARGET_DIR=$(BUILT)/quinn-qlog \

@@ -144,7 +144,7 @@ fn growing() -> impl Iterator<Item = (String, String)> {
 }
 
 /// Prints instructions and simulated cache misses per segment as one dimension grows, for the
-/// tables of docs/speed.md.
+/// tables of docs/ledger/speed.md.
 pub(crate) fn run_growths() -> ExitCode {
     println!(
         "{:<44} {:>12} {:>10} {:>10} {:>10}",

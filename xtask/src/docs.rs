@@ -1,5 +1,5 @@
 //! Regenerates the pictures of README and docs, the trace of docs/stories.md, the tables and command
-//! outputs of docs/scenario.md, docs/fidelity.md and the table of README.md.
+//! outputs of docs/scenario.md, the pages of docs/ledger and the table of README.md.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use reproduce::cases;
 use reproduce::pictures::PICTURES;
 
-use crate::readme;
+use crate::{ledger, readme};
 
 const BEGIN: &str = "<!-- trace -->\n";
 const END: &str = "<!-- /trace -->\n";
@@ -82,7 +82,7 @@ fn stories() -> Result<String, String> {
 const LEDGER: &str = "\
 # Fidelity ledger
 
-What Ackclock is held against, and today's result. `cargo xtask docs` writes this page; nothing in it is
+What Ackclock is compared with, and the result. `cargo xtask docs` writes this page; nothing in it is
 typed. `make test` fails when a figure that held no longer does, and when this page is stale.
 
 A row of kind *assert* must lie in its band. *Predicted* follows from inputs that were fitted to other
@@ -93,8 +93,8 @@ figures, *calibrated* is what an input was fitted to, *info* cannot be derived f
 /// What `cargo xtask worlds --against kernel` printed last: it needs a kernel, and minutes.
 const KERNEL_WORLDS: &str = include_str!("../kernel-worlds.md");
 
-/// Returns docs/fidelity.md: every published figure and golden file, with the current result.
-fn ledger() -> Result<String, String> {
+/// Returns docs/ledger/fidelity.md: every published figure and golden file, with the current result.
+fn fidelity() -> Result<String, String> {
     let mut page = LEDGER.to_owned();
     for case in cases::CASES {
         let result = case.run().map_err(|error| error.to_string())?;
@@ -151,13 +151,14 @@ fn photograph(name: &str) -> Result<(), String> {
 /// program.
 pub(crate) fn run(all: bool) -> ExitCode {
     let written = documents().and_then(|mut documents| {
+        documents.extend(ledger::pages(&root())?);
         if all {
             documents.push(("docs/scenario.md".to_owned(), scenario_document()?));
-            let ledger = ledger()?;
+            let fidelity = fidelity()?;
             let readme = std::fs::read_to_string(root().join("README.md"))
                 .map_err(|error| format!("README.md: {error}"))?;
-            documents.push(("README.md".to_owned(), readme::filled(&readme, &ledger)?));
-            documents.push(("docs/fidelity.md".to_owned(), ledger));
+            documents.push(("README.md".to_owned(), readme::filled(&readme, &fidelity)?));
+            documents.push(("docs/ledger/fidelity.md".to_owned(), fidelity));
         }
         for (name, text) in documents {
             std::fs::write(root().join(&name), text).map_err(|e| format!("{name}: {e}"))?;

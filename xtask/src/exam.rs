@@ -44,7 +44,7 @@ struct ExamOptions {
     /// Write scenario and captures of each draw into this directory.
     #[arg(long, value_name = "DIR")]
     keep: Option<PathBuf>,
-    /// Examine both transports, and write the page of the ledger: docs/verdicts.md.
+    /// Examine both transports, and write the page of the ledger: docs/ledger/verdicts.md.
     #[arg(long, conflicts_with_all = ["draw", "from", "keep", "kernel", "json", "strict"])]
     ledger: bool,
     /// Print all results as JSON, for programs.
@@ -120,11 +120,11 @@ fn write_ledger(seed: u64, numbers: &[u64], jobs: usize) -> ExitCode {
             (plan, exam)
         })
         .collect();
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/verdicts.md");
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/ledger/verdicts.md");
     match fs::write(&page, exam::table::ledger(&exams)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("docs/verdicts.md: {error}");
+            eprintln!("docs/ledger/verdicts.md: {error}");
             ExitCode::from(2)
         }
     }

@@ -6,8 +6,8 @@
 //! - `cargo xtask circles` lists the import circles within the crates, the largest first.
 //! - `cargo xtask parts [DIR]` lists the methods that may change a whole TCP endpoint, and rejects steps that
 //!   change more than two of its parts.
-//! - `cargo xtask words` rejects phrases of the former private dialect (`words.toml`) and counts
-//!   words that are right in one sense only.
+//! - `cargo xtask words` rejects phrases of the former private dialect (`words.toml`), in the guide dates
+//!   and histories too, and counts words that are right in one sense only.
 //! - `cargo xtask digest` prints digests of fixed runs: the same in debug and release.
 //! - `cargo xtask worlds` runs random scenarios and minimizes a failing one.
 //! - `cargo xtask exam` draws transfers with faults, runs each with and without, and judges what the program
@@ -20,8 +20,8 @@
 //! - `cargo xtask licences CRATE TARGET` prints the licences of what a crate is linked from.
 //! - `cargo xtask pgo` builds the program with a profile of the workloads: `target/pgo/ackclock`;
 //!   `--compare` shows what that saves.
-//! - `cargo xtask docs` draws the pictures, updates the trace of docs/stories.md, writes the
-//!   generated pages and fills the table of README.md; `--pictures` omits the pages and the table.
+//! - `cargo xtask docs` draws the pictures, updates the trace of docs/stories.md, writes the pages of
+//!   docs/ledger and fills the table of README.md; `--pictures` omits what needs a build of the program.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a task reports to its caller")]
 
@@ -34,6 +34,7 @@ mod golden;
 mod kernel_scripts;
 mod kernel_worlds;
 mod layers;
+mod ledger;
 mod parts;
 mod pgo;
 mod readme;

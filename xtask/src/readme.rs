@@ -1,5 +1,5 @@
 //! The table of README.md on what is modelled and how it is verified. All of its figures are those of
-//! docs/fidelity.md.
+//! docs/ledger/fidelity.md.
 
 use reproduce::cases;
 
@@ -61,7 +61,7 @@ fn table(ledger: &Ledger<'_>) -> Result<String, String> {
 |---|---|---|
 | FreeBSD TCP | default stack of 13.0, 13.2, 14.3 and main; RACK stack of 14.3 and main | {rows} of the kernel's own functions; recorded transfers of the complete stacks, equal in every packet: {} (13.0), {} (14.3), {} (main), {} (RACK) |
 | Linux TCP | 6.1, 6.12 and 6.18 with reno, CUBIC and BBR version 1 | recorded transfers of 6.18: {senders}; simulated goodput within 5 % in {near} of the {repeat} that repeat; random transfers of kernels in virtual time with the same data packets and number of acknowledgments: of 6.12 {}; of 6.12 with ECN {}; of 6.1 {} |
-| QUIC | sender of RFC 9002; INET's of February and March 2025 | {} figures of INET's experiment; quinn-proto ([docs/quic.md](docs/quic.md)) |
+| QUIC | sender of RFC 9002; INET's two; seven stacks from their sources ([docs/quic.md](docs/quic.md)) | {} figures of INET's experiment; quinn-proto ([measured](docs/ledger/quic.md)) |
 | offloads | TSO, FreeBSD's LRO, Linux's GRO | {} rows of FreeBSD's LRO, {} |
 | paths | queues, AQM, delay, jitter, loss, reordering, duplication, ACK filters, shapers | an independent verifier that checks every simulated run in the tests |
 | published cases | {} | asserted figures that hold: {} |
@@ -81,13 +81,13 @@ fn table(ledger: &Ledger<'_>) -> Result<String, String> {
     ))
 }
 
-/// The text of docs/fidelity.md.
+/// The text of docs/ledger/fidelity.md.
 struct Ledger<'t>(&'t str);
 
 impl Ledger<'_> {
     fn line(&self, prefix: &str) -> Result<&str, String> {
         let found = self.0.lines().find_map(|line| line.strip_prefix(prefix));
-        found.ok_or_else(|| format!("docs/fidelity.md has no line {prefix:?}"))
+        found.ok_or_else(|| format!("docs/ledger/fidelity.md has no line {prefix:?}"))
     }
 
     /// The number of rows of all functions, and that of mismatches.
@@ -99,7 +99,7 @@ impl Ledger<'_> {
             (rows, differ, files) = (rows + of_file, differ + mismatches, files + 1);
         }
         match files {
-            0 => Err("docs/fidelity.md has no golden rows".to_owned()),
+            0 => Err("docs/ledger/fidelity.md has no golden rows".to_owned()),
             _ => Ok(format!("{} rows, {},", thousands(rows), mismatches(differ))),
         }
     }
@@ -144,7 +144,9 @@ impl Ledger<'_> {
         fields.sort_unstable();
         fields.dedup();
         let others = match fields.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-            _ if all == 0 => return Err("docs/fidelity.md has no recorded sender".to_owned()),
+            _ if all == 0 => {
+                return Err("docs/ledger/fidelity.md has no recorded sender".to_owned());
+            }
             [] => String::new(),
             ["epoch_start"] => ", the others but for a clock tick".to_owned(),
             _ => format!(", the others but for {}", fields.join(", ")),
@@ -161,7 +163,7 @@ impl Ledger<'_> {
         match verdict.map(numbers).as_deref() {
             Some([all]) => Ok(format!("{all} of {all}")),
             Some([missed, all]) => Ok(format!("{} of {all}", all - missed)),
-            _ => Err(format!("docs/fidelity.md has no verdict on {}", case.id)),
+            _ => Err(format!("docs/ledger/fidelity.md has no verdict on {}", case.id)),
         }
     }
 }
@@ -201,7 +203,7 @@ mod tests {
 
     #[test]
     fn the_table_of_the_readme_is_that_of_the_ledger() {
-        let (readme, ledger) = (read("README.md"), read("docs/fidelity.md"));
+        let (readme, ledger) = (read("README.md"), read("docs/ledger/fidelity.md"));
         let stale = "README.md is stale: run cargo xtask docs";
         assert!(filled(&readme, &ledger).unwrap() == readme, "{stale}");
         // Another figure of the ledger makes it stale.
@@ -216,7 +218,7 @@ mod tests {
 
     #[test]
     fn a_ledger_without_a_line_is_an_error() {
-        let (readme, ledger) = (read("README.md"), read("docs/fidelity.md"));
+        let (readme, ledger) = (read("README.md"), read("docs/ledger/fidelity.md"));
         let error = filled(&readme, &ledger.replace("linux-6.1 one flow", "x")).unwrap_err();
         assert!(error.contains("linux-6.1 one flow"), "{error}");
         assert!(filled("no marks", &ledger).is_err());

@@ -1,4 +1,4 @@
-"""The figures of docs/scale.md.
+"""The figures of docs/ledger/scale.md.
 
     pip install ".[arrow]"
     python bindings/python/bench/scale.py

@@ -38,7 +38,7 @@ pub fn references(profile: &str) -> &'static [Reference] {
             },
             Reference {
                 what: "Linux 6.12.117: 2,000 random worlds",
-                place: "docs/fidelity.md, random worlds against a kernel",
+                place: "docs/ledger/fidelity.md, random worlds against a kernel",
             },
             Reference {
                 what: "the packet scripts of its selftests",
@@ -51,7 +51,7 @@ pub fn references(profile: &str) -> &'static [Reference] {
                 what: "Linux 6.18 and 7.1: 35 packet scripts",
                 place: "golden/packetdrill",
             },
-            Reference { what: "Linux 6.18 on the wire", place: "docs/wire.md" },
+            Reference { what: "Linux 6.18 on the wire", place: "docs/ledger/wire.md" },
         ],
         _ => &[],
     }

@@ -11,11 +11,11 @@ const MISSES: &[&str] = &[];
 #[test]
 fn every_asserted_figure_holds_or_is_a_known_miss() {
     let mut missed = Vec::new();
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/fidelity.md");
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/ledger/fidelity.md");
     let page = std::fs::read_to_string(page).unwrap();
     for case in CASES {
         let result = case.run().unwrap();
-        let stale = "docs/fidelity.md is stale: run cargo xtask docs";
+        let stale = "docs/ledger/fidelity.md is stale: run cargo xtask docs";
         assert!(page.contains(&reproduce::cases::ledger::section(&result)), "{}: {stale}", case.id);
         let rows = result.rows;
         for row in &rows {

@@ -2,7 +2,7 @@
 //! packet in flight.
 
 #![expect(unsafe_code, reason = "a counting allocator requires unsafe code")]
-#![expect(clippy::print_stdout, reason = "docs/speed.md lists the figures")]
+#![expect(clippy::print_stdout, reason = "docs/ledger/speed.md lists the figures")]
 
 mod common;
 

@@ -6,7 +6,7 @@
 //! - `cargo bench -- sweeps`: the overhead of a sweep over its runs;
 //! - `cargo bench -- peer W1 0.1`: one run of a part of a workload, for `bench/peers`.
 //!
-//! Each line is the best of several runs, since any disturbance makes a run slower. docs/speed.md
+//! Each line is the best of several runs, since any disturbance makes a run slower. docs/ledger/speed.md
 //! explains the figures.
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]

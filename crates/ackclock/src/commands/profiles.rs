@@ -1,6 +1,6 @@
 //! `ackclock scenario profiles`: the systems that a host can have, and what each was measured against.
 //!
-//! The results of these measurements are in docs/fidelity.md.
+//! The results of these measurements are in docs/ledger/fidelity.md.
 
 use core::fmt::Write as _;
 use std::process::ExitCode;
@@ -50,7 +50,7 @@ fn as_text() -> String {
             let _ = writeln!(text, "{begin}nothing of its own: {}", unmeasured(name));
         }
     }
-    text + "\nToday's results are in docs/fidelity.md.\n"
+    text + "\nThe results are in docs/ledger/fidelity.md.\n"
 }
 
 #[cfg(test)]

@@ -58,6 +58,22 @@ fn first_mistakes() {
     check("docs/first-mistakes.md");
 }
 
+/// The pages of docs and docs/ledger but the table of contents, by their paths below docs.
+fn pages() -> Vec<String> {
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+    let mut pages = Vec::new();
+    for folder in ["", "ledger/"] {
+        for entry in std::fs::read_dir(docs.join(folder)).unwrap() {
+            let name = entry.unwrap().file_name().into_string().unwrap();
+            if name.ends_with(".md") && name != "SUMMARY.md" {
+                pages.push(format!("{folder}{name}"));
+            }
+        }
+    }
+    pages.sort_unstable();
+    pages
+}
+
 /// The table of contents is complete: every page is in it once, and every entry exists.
 #[test]
 fn every_page_is_in_the_book() {
@@ -67,15 +83,35 @@ fn every_page_is_in_the_book() {
     for line in summary.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
         assert!(line.starts_with("- [") && line.ends_with(".md)"), "docs/SUMMARY.md: {line}");
     }
-    let entries = std::fs::read_dir(&docs).unwrap().map(|entry| entry.unwrap().file_name());
-    let names = entries.map(|name| name.into_string().unwrap());
-    let mut pages: Vec<String> =
-        names.filter(|name| name.ends_with(".md") && name != "SUMMARY.md").collect();
     named.sort_unstable();
-    pages.sort_unstable();
-    assert_eq!(named, pages, "docs/SUMMARY.md and docs/ do not agree");
+    assert_eq!(named, pages(), "docs/SUMMARY.md and docs/ do not agree");
     let book = std::fs::read_to_string(docs.join("../book.toml")).unwrap();
     assert!(book.contains("src = \"docs\""), "{book}");
+}
+
+/// Pages of the guide can be read: they are those of the table of contents before its reference.
+/// The generated tables of keys are not counted.
+#[test]
+fn the_guide_is_short() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let text = |page: &str| std::fs::read_to_string(root.join(page)).unwrap();
+    let summary = text("docs/SUMMARY.md");
+    let (guide, rest) = summary.split_once("\n# Reference\n").unwrap();
+    let (reference, _) = rest.split_once("\n# Reports about stacks\n").unwrap();
+    for (_, page) in links(guide) {
+        let words = text(&format!("docs/{page}")).split_whitespace().count();
+        assert!(words <= 1_500, "docs/{page} has {words} words: move a part to the reference");
+    }
+    let mut bytes = 0;
+    for (_, page) in links(guide).chain(links(reference)) {
+        let page = text(&format!("docs/{page}"));
+        let (written, _) =
+            page.split_once("<!-- ackclock scenario keys -->").unwrap_or((&page, ""));
+        bytes += written.len();
+    }
+    assert!(bytes < 258_000, "guide and reference have {bytes} bytes");
+    let lines = text("README.md").lines().count();
+    assert!(lines <= 90, "README.md has {lines} lines");
 }
 
 /// Links and pictures of a page, outside of its blocks of code: text and target.
@@ -100,25 +136,40 @@ fn anchor(heading: &str) -> String {
 #[test]
 fn every_link_leads_somewhere() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let docs = std::fs::read_dir(root.join("docs")).unwrap().map(|entry| entry.unwrap().path());
-    let mut pages: Vec<_> =
-        docs.filter(|path| path.extension().is_some_and(|e| e == "md")).collect();
-    let others = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "bindings/python/README.md"];
+    let others = ["ARCHITECTURE", "CONTRIBUTING", "README", "SECURITY"].map(|n| format!("{n}.md"));
+    let mut pages: Vec<_> = pages().iter().map(|page| root.join("docs").join(page)).collect();
+    pages.push(root.join("docs/SUMMARY.md"));
     pages.extend(others.map(|name| root.join(name)));
+    let mut folders = ["bench", "bindings", "fuzz", "golden", "web"].map(|n| root.join(n)).to_vec();
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            match path.file_name().and_then(|name| name.to_str()) {
+                // Build output, environments and fetched packages.
+                Some("node_modules" | "target" | "corpus") => {}
+                Some(name) if name.starts_with('.') => {}
+                Some(_) if path.is_dir() => folders.push(path),
+                Some("README.md") => pages.push(path),
+                _ => {}
+            }
+        }
+    }
     let mut count = 0;
     for page in pages {
         let text = std::fs::read_to_string(&page).unwrap();
         let is_in_the_book = page.starts_with(root.join("docs"));
         let page = page.display();
         for (_, target) in links(&text).filter(|(_, target)| !target.contains("://")) {
-            // The book contains only the pages of docs.
-            assert!(!is_in_the_book || !target.starts_with(".."), "{page}: {target}");
             let (file, part) = target.split_once('#').map_or((target, None), |(f, p)| (f, Some(p)));
             let path = match file {
                 "" => Path::new(&page.to_string()).to_owned(),
                 file => Path::new(&page.to_string()).with_file_name(file),
             };
             assert!(path.exists(), "{page}: {target}");
+            // The book contains only the pages of docs.
+            let resolved = path.canonicalize().unwrap();
+            let is_in_docs = resolved.starts_with(root.join("docs").canonicalize().unwrap());
+            assert!(!is_in_the_book || is_in_docs, "{page}: {target}");
             if let Some(part) = part {
                 let text = std::fs::read_to_string(&path).unwrap();
                 let prose = text.split("```").step_by(2).flat_map(str::lines);
@@ -159,8 +210,7 @@ pub(crate) fn words(line: &str) -> Vec<String> {
 #[test]
 fn commands_that_are_only_shown_are_valid() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let docs = std::fs::read_dir(root.join("docs")).unwrap().map(|entry| entry.unwrap().path());
-    let pages = docs.filter(|path| path.extension().is_some_and(|end| end == "md"));
+    let pages = pages().into_iter().map(|page| root.join("docs").join(page));
     let mut count = 0;
     for page in pages.chain([root.join("README.md")]) {
         let text = std::fs::read_to_string(&page).unwrap();
@@ -251,14 +301,8 @@ fn status_within(
 #[cfg(unix)]
 #[test]
 fn blocks_of_a_shell_run() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let docs = std::fs::read_dir(root.join("docs")).unwrap();
-    let names = docs.map(|entry| entry.unwrap().file_name().into_string().unwrap());
-    let mut pages: Vec<String> =
-        names.filter(|name| name.ends_with(".md")).map(|name| format!("docs/{name}")).collect();
-    pages.push("README.md".into());
-    pages.sort_unstable();
-    pages.iter().for_each(|page| run_blocks(page));
+    let pages = pages().into_iter().map(|page| format!("docs/{page}"));
+    pages.chain(["README.md".to_owned()]).for_each(|page| run_blocks(&page));
 }
 
 /// The scenarios in the cells of the notebooks are valid.
@@ -291,8 +335,60 @@ fn scenario_files() {
 }
 
 #[test]
+fn a_scenario_of_your_own() {
+    check("docs/scenarios.md");
+}
+
+#[test]
 fn diagnoses() {
     check("docs/diagnose.md");
+}
+
+#[test]
+fn many_connections() {
+    check("docs/many-connections.md");
+}
+
+#[test]
+fn requests_and_failures() {
+    check("docs/requests.md");
+    check("docs/failures.md");
+}
+
+#[test]
+fn while_it_happens() {
+    check("docs/live.md");
+}
+
+#[test]
+fn findings() {
+    check("docs/findings.md");
+}
+
+#[test]
+fn symptoms_and_gallery() {
+    check("docs/symptoms.md");
+    check("docs/gallery.md");
+}
+
+#[test]
+fn other_tools() {
+    check("docs/other-tools.md");
+}
+
+#[test]
+fn logs_of_quic() {
+    check("docs/quic-logs.md");
+}
+
+#[test]
+fn published_cases() {
+    check("docs/stories.md");
+}
+
+#[test]
+fn ini_files() {
+    check("docs/inet-ini.md");
 }
 
 #[test]
@@ -341,11 +437,10 @@ fn every_page_with_outputs_is_checked() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let source = std::fs::read_to_string(root.join("crates/ackclock/tests/cli/documents.rs"));
     let source = source.unwrap();
-    let docs = std::fs::read_dir(root.join("docs")).unwrap();
-    let docs = docs.map(|entry| format!("docs/{}", entry.unwrap().file_name().display()));
+    let docs = pages().into_iter().map(|page| format!("docs/{page}"));
     let others = ["README.md", "CONTRIBUTING.md", "ARCHITECTURE.md"].map(str::to_owned);
     let mut count = 0;
-    for page in docs.filter(|page| page.ends_with(".md")).chain(others) {
+    for page in docs.chain(others) {
         let text = std::fs::read_to_string(root.join(&page)).unwrap();
         if text.contains("```console\n") {
             assert!(source.contains(&format!("check(\"{page}\");")), "{page} is not checked");
@@ -388,7 +483,7 @@ fn packet_scripts() {
 #[test]
 fn the_example_is_the_sample_file() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let document = std::fs::read_to_string(root.join("docs/scenario.md")).unwrap();
+    let document = std::fs::read_to_string(root.join("docs/scenarios.md")).unwrap();
     let sample = std::fs::read_to_string(root.join("scenarios/example.toml")).unwrap();
     assert!(document.contains(&format!("```toml\n{sample}```")));
 }

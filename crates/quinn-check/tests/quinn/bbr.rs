@@ -1,5 +1,5 @@
 //! BBR of a QUIC sender against quinn-proto's BBR. quinn's draws the phase of its cycle from the operating system's
-//! random numbers, so no two runs are equal: means of several runs are compared with bounds. docs/quic.md has a table.
+//! random numbers, so no two runs are equal: means of several runs are compared with bounds. docs/ledger/quic.md has a table.
 //!
 //! quinn-proto 0.11.19 follows Chromium's BBR. It uses its window only: packets are paced at 5/4 of a window in a round trip
 //! (`connection/pacing.rs`), not at the rate that BBR computes, which appears in qlog alone (`metrics`).

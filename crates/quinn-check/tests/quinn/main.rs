@@ -3,7 +3,7 @@
 //! 51st packet lost, and with 2 % random loss.
 //!
 //! `quinn_host::null_crypto` lets quinn run without TLS, `quinn_world` drives it over our path elements,
-//! `meter` measures either sender. The tables are in the snapshots, and in docs/quic.md.
+//! `meter` measures either sender. The tables are in the snapshots, and in docs/ledger/quic.md.
 //!
 //! Differences of quinn-proto 0.11.19 from the pseudocode of RFC 9002, found in its source where
 //! the two runs diverge:

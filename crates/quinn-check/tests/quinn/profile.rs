@@ -1,5 +1,5 @@
 //! The profile `quinn-0.11` with its CUBIC against quinn-proto, on paths with queues, loss and delay. The table is
-//! in the snapshot, and in docs/quic.md.
+//! in the snapshot, and in docs/ledger/quic.md.
 
 use std::fmt::Write as _;
 

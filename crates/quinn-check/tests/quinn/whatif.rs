@@ -1,6 +1,6 @@
 //! Predictions from quinn-proto's own qlogs: a path is fitted to the log of a transfer, other controllers and other
 //! paths are predicted with the profile, and quinn-proto itself is recorded there. The table is in the snapshot, and
-//! in docs/whatif.md.
+//! in docs/ledger/whatif.md.
 
 use std::fmt::Write as _;
 
