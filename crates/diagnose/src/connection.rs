@@ -264,8 +264,12 @@ impl ConnectionAnalyzer {
                 at
             }
         });
+        let asked = self.halves[dir.reversed() as usize]
+            .as_deref()
+            .map(|peer| peer.last.sent + distances.rtt_to_sender(dir).unwrap_or_default());
         StartConditions {
             dir,
+            asked_at: asked,
             point: distances.point(dir),
             rtt_to_receiver: opened.and(distances.rtt_to_receiver(dir)),
             rtt_to_sender: opened.and(distances.rtt_to_sender(dir)),

@@ -92,6 +92,8 @@ pub struct IcmpNotice {
 pub struct ConnectionEvents {
     /// SYNs of the client.
     pub syns: PacketSpan,
+    /// Those among them that ask for ECN (RFC 3168 section 6.1.1).
+    pub ecn_syns: PacketSpan,
     /// SYN-ACKs of the server.
     pub syn_acks: PacketSpan,
     /// ACKs of the server that acknowledge none of the SYNs before them: a connection between the
@@ -141,6 +143,9 @@ impl ConnectionEvents {
                 } else {
                     self.isn = segment.seq.0;
                     self.syns.add(at, frame);
+                    if has(Flags::ECE) && has(Flags::CWR) {
+                        self.ecn_syns.add(at, frame);
+                    }
                 }
             } else {
                 let opening = self.syns.count > 0 && self.syn_acks.count == 0;

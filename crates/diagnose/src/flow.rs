@@ -23,6 +23,8 @@ pub struct FlowAnalysis {
     pub point: CapturePoint,
     /// Segment size: payload of a full packet, in bytes.
     pub mss: u64,
+    /// Payload of the largest packet, and of the largest up to which all data were acknowledged; at most a segment.
+    pub largest: (u64, u64),
     /// Bytes of the stream that were captured or acknowledged.
     pub bytes: u64,
     /// Bytes acknowledged but not captured.
@@ -98,6 +100,7 @@ impl FlowAnalysis {
             dir: Dir::Forward,
             point: CapturePoint::Unknown,
             mss: 0,
+            largest: (0, 0),
             bytes: 0,
             unseen: 0,
             captured: 0,
@@ -147,6 +150,7 @@ impl FlowAnalysis {
             dir: half.begin.dir,
             point: half.begin.point,
             mss: half.segment.mss,
+            largest: half.segment.largest(),
             bytes: bytes.all(),
             unseen: bytes.unseen,
             captured: bytes.captured,

@@ -71,6 +71,8 @@ pub(crate) struct FrameTime {
 /// The state of the connection when the first data of a direction are captured.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct StartConditions {
+    /// When the sender had the last data of its peer before its own first; `None` without any.
+    pub(crate) asked_at: Option<Instant>,
     pub(crate) dir: Dir,
     pub(crate) point: CapturePoint,
     /// Round-trip times from the capture point to the receiver and to the sender.

@@ -69,7 +69,7 @@ pub(crate) use case::{count, number};
 pub use help::{
     FindingHelp, Help, HelpFacts, MAX_UNSCALED_WINDOW, Remedy, RemedyHost, Setting, help_by_system,
 };
-pub use kinds::{FindingKind, KINDS};
+pub use kinds::{FindingKind, KINDS, kinds_of};
 pub use neighbours::Neighbours;
 
 /// Fewest loss events that give a rate: the relative error of a count n is 1/sqrt(n).

@@ -18,6 +18,8 @@ pub(crate) struct TestConnection {
     /// The client's packets are numbered in the IPv4 header.
     pub(crate) numbered: bool,
     pub(crate) id: u16,
+    /// Bytes of the requests so far.
+    requested: u32,
     /// Time to live of each host's packets.
     pub(crate) ttl: [u8; 2],
 }
@@ -38,6 +40,7 @@ impl TestConnection {
             mss: 1_000,
             numbered: false,
             id: 0,
+            requested: 0,
             ttl: [0; 2],
         }
     }
@@ -99,17 +102,25 @@ impl TestConnection {
         syn
     }
 
+    /// The number that acknowledges all requests; 0 without any.
+    const fn acked_requests(&self) -> SeqNum {
+        match self.requested {
+            0 => SeqNum(0),
+            bytes => SeqNum(ISN.wrapping_add(1).wrapping_add(bytes)),
+        }
+    }
+
     pub(crate) fn data(&mut self, us: u64, place: u64, len: u32) {
         let seq = SeqNum(ISN.wrapping_add(1).wrapping_add(place as u32));
-        let flags = Flags::ACK;
-        let data = Segment { flags, seq, payload: len, ..Segment::default() };
+        let (flags, ack) = (Flags::ACK, self.acked_requests());
+        let data = Segment { flags, seq, ack, payload: len, ..Segment::default() };
         self.push(us, data, ((us / 1_000) as u32, 0));
     }
 
     pub(crate) fn pushed(&mut self, us: u64, place: u64, len: u32) {
         let seq = SeqNum(ISN.wrapping_add(1).wrapping_add(place as u32));
-        let flags = Flags::ACK | Flags::PSH;
-        let data = Segment { flags, seq, payload: len, ..Segment::default() };
+        let (flags, ack) = (Flags::ACK | Flags::PSH, self.acked_requests());
+        let data = Segment { flags, seq, ack, payload: len, ..Segment::default() };
         self.push(us, data, ((us / 1_000) as u32, 0));
     }
 
@@ -164,7 +175,8 @@ impl TestConnection {
     pub(super) fn request(&mut self, us: u64, acked: u64) {
         let ack = SeqNum(ISN.wrapping_add(1).wrapping_add(acked as u32));
         let flags = Flags::ACK | Flags::PSH;
-        let seq = SeqNum(ISN.wrapping_add(1));
+        let seq = SeqNum(ISN.wrapping_add(1).wrapping_add(self.requested));
+        self.requested += 20;
         let data = Segment {
             dir: Dir::Reverse,
             flags,

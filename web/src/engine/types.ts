@@ -130,6 +130,8 @@ export interface Finding {
   cost_s: number;
   interval_s: [number, number] | null;
   frames?: [number, number];
+  /** What it is more exactly, of codes that stand for several causes. */
+  kind?: string;
   evidence: Record<string, unknown>;
   cause: string;
   help: Record<string, string>;

@@ -59,14 +59,18 @@ enum LastAnswer {
 #[derive(Debug, Clone)]
 pub(crate) struct LastPackets {
     /// Time of the last data.
-    pub(super) sent: Instant,
+    pub(crate) sent: Instant,
     /// Time of the last ACK.
     pub(super) ack: Instant,
+    /// Time of the first ACK after the last data; `None` before it.
+    first_ack: Option<Instant>,
     answer: LastAnswer,
     /// The last data have PSH or FIN.
     pub(super) push: bool,
     /// The last data are less than a segment.
     pub(super) short: bool,
+    /// The last data had been sent before.
+    pub(super) repeated: bool,
     /// Number of the last frame.
     pub(crate) frame: u64,
 }
@@ -76,9 +80,11 @@ impl LastPackets {
         Self {
             sent: start,
             ack: start,
+            first_ack: None,
             answer: LastAnswer::None,
             push: true,
             short: false,
+            repeated: false,
             frame: 0,
         }
     }
@@ -91,7 +97,25 @@ impl LastPackets {
     /// The sender receives an ACK, without data if it is `pure`.
     pub(super) const fn on_ack(&mut self, at: Instant, pure: bool) {
         self.ack = at;
+        if self.first_ack.is_none() {
+            self.first_ack = Some(at);
+        }
         self.answer = if pure { LastAnswer::Ack } else { LastAnswer::Data };
+    }
+
+    /// The sender sends data.
+    pub(super) const fn on_data(&mut self, at: Instant) {
+        self.sent = at;
+        self.first_ack = None;
+    }
+
+    /// Whether data at `at` follow the ACK that admits them within `reaction`. A sender that has sent all it had and
+    /// lets an ACK pass without sending has nothing to send, whichever ACK comes next.
+    pub(super) fn is_triggered(&self, at: Instant, reaction: Duration) -> bool {
+        // Those of a flight that are acknowledged one by one may be waited for together.
+        let passed = self.first_ack.filter(|_| self.has_drained());
+        let has_nothing = passed.is_some_and(|first| at.since(first) > reaction * 2);
+        !has_nothing && at.since(self.ack) <= reaction && !self.has_request()
     }
 
     /// Whether the sender had sent all it had: its last data have PSH or are short.

@@ -29,11 +29,20 @@ pub(crate) struct SegmentSize {
     is_known: bool,
     /// Largest payload that served as an estimate; 0 without one.
     largest: u32,
+    /// Largest payload sent, at most a segment, and the largest when all data were acknowledged.
+    sent: u64,
+    acked: u64,
 }
 
 impl SegmentSize {
     pub(super) fn new(mss: Option<u32>) -> Self {
-        Self { mss: u64::from(mss.unwrap_or(1_448)), is_known: mss.is_some(), largest: 0 }
+        Self {
+            mss: u64::from(mss.unwrap_or(1_448)),
+            is_known: mss.is_some(),
+            largest: 0,
+            sent: 0,
+            acked: 0,
+        }
     }
 
     /// Estimates the size of a segment from data. Without the handshake the largest packet is the best
@@ -45,6 +54,17 @@ impl SegmentSize {
             self.largest = payload;
             self.mss = u64::from(if payload <= 1_460 { payload } else { 1_448 });
         }
+        self.sent = self.sent.max(u64::from(payload).min(self.mss));
+    }
+
+    /// All data are acknowledged.
+    pub(super) const fn on_all_acked(&mut self) {
+        self.acked = self.sent;
+    }
+
+    /// Largest payload sent, and the largest that was acknowledged.
+    pub(crate) const fn largest(&self) -> (u64, u64) {
+        (self.sent, self.acked)
     }
 
     /// Number of segments of `bytes`, at least one.

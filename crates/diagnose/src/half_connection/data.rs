@@ -81,9 +81,11 @@ impl HalfConnection {
             self.on_old_data(CapturedData { end: end.min(nxt), ..data });
         }
         let nxt = self.board.nxt;
+        let is_repeated = end <= nxt;
         if end > nxt {
             self.on_new_data(CapturedData { start: start.max(nxt), ..data });
         }
+        self.last.repeated = is_repeated;
         self.after_data(segment, at, end);
     }
 
@@ -115,7 +117,9 @@ impl HalfConnection {
         // With more than a segment or two in flight the path spaces the packets, not the application: on a slow link
         // they are further apart than a round trip.
         let is_alone = self.board.flight() < 2 * self.segment.mss;
-        let quiet = is_alone && at.since(self.last.sent) > self.rtt.min.unwrap_or_default() / 4;
+        let is_late = |least: Duration| at.since(self.last.sent) > least / 4;
+        // Without any round trip nothing tells what is late, and the shortest decides later.
+        let quiet = is_alone && self.rtt.min.is_some_and(is_late);
         if self.rtt.echo(at, echo, whole, quiet)
             && whole
             && let Some(latest) = self.rtt.latest
@@ -135,7 +139,7 @@ impl HalfConnection {
         }
         self.last.push = segment.flags.has(Flags::PSH) || is_fin;
         self.last.short = !u64::from(segment.payload).is_multiple_of(self.segment.mss);
-        self.last.sent = at;
+        self.last.on_data(at);
         self.window.on_sent(self.board.nxt, self.segment.mss);
         self.idle.on_sent();
         let flight = self.board.flight();
@@ -228,7 +232,7 @@ impl HalfConnection {
         if let Some(idle) = self.idle.suspected_timeout.take() {
             self.check_suspected_timeout(idle, at);
         }
-        let triggered = at.since(self.last.ack) <= reaction && !self.last.has_request();
+        let triggered = self.last.is_triggered(at, reaction);
         self.idle.stalls.new_data(triggered, at, now.frame);
         self.spend_closed_window(at);
         let wait = at.since(self.rounds.since());
@@ -266,7 +270,7 @@ impl HalfConnection {
             Some(open) => {
                 self.spend(TimeUse::Opening, open.min(at));
                 // Before the request the sender had nothing to do.
-                if let Some(asked) = self.idle.request_at.filter(|&asked| asked <= at) {
+                if let Some(asked) = self.begin.asked_at.filter(|&asked| asked <= at) {
                     self.spend(TimeUse::Idle, asked);
                 }
                 let is_late = at.since(self.rounds.since()) > reaction;
@@ -361,7 +365,8 @@ impl HalfConnection {
     /// shows that more was to follow (no PSH). If the receiver has sent a request since, it was the sender that
     /// waited.
     fn is_loss_before(&self, at: Instant) -> bool {
-        let is_unfinished = !self.missing.is_counted() && !self.last.has_drained();
+        let is_unfinished =
+            !self.missing.is_counted() && !self.last.has_drained() && !self.last.repeated;
         (self.missing.has_packets() || is_unfinished) && !self.idle.has_request(at)
     }
 

@@ -161,6 +161,15 @@ impl<'a> DiagnosisCase<'a> {
         losses.lost >= 3 * losses.count && losses.lost >= 3
     }
 
+    /// The kind of these losses with an empty queue.
+    pub(super) fn kind_of_losses(&self, losses: &EpisodeTotals) -> &'static str {
+        match () {
+            () if self.analysis.opened && !self.flow.sack => "no-sack",
+            () if Self::are_bursts(losses) => "burst",
+            () => "",
+        }
+    }
+
     /// Evidence: number of lost packets and of recoveries.
     pub(super) fn lost_packets(losses: &EpisodeTotals) -> EvidenceItem {
         let text = format!("{} in {}", losses.lost, many(losses.count, "recovery"));

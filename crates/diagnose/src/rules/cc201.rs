@@ -65,6 +65,7 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
     let goodput = throughput(flow.bytes, span);
     Some(
         case.finding(&RULE, cost, title)
+            .of_kind(case.kind_of_losses(&losses))
             .at(losses.interval, losses.frames)
             .with([
                 count(

@@ -7,10 +7,14 @@
 //! Cost: the silence, and the growth after it (a window of one segment, slow start to half of the
 //! old window), less the time the bytes of that time take at the rate of the path.
 
+use packet::Dir;
+
 use super::case::{DiagnosisCase, SECOND, count, number, seconds, time};
 use super::help::{Remedy, RemedyHost, Setting};
 use super::{DiagnosisRule, Finding};
+use crate::capture_point::CapturePoint;
 use crate::lost_time::LostTimeCause;
+use crate::rounds::RoundOrigin;
 use crate::time_budget::Limiter;
 
 pub(super) const RULE: DiagnosisRule = DiagnosisRule {
@@ -53,7 +57,7 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
     let is_dead = case.flow.more_episodes == 0
         && last.is_some_and(|last| !last.over && last.unanswered_timeouts >= super::DEAD_PATH);
     let finding = case.finding(&RULE, cost, title);
-    let finding = if is_dead { finding.failure() } else { finding };
+    let finding = if is_dead { finding.failure().of_kind(kind_of_silence(case)) } else { finding };
     Some(
         finding
             .at(outages.interval, outages.frames)
@@ -87,6 +91,17 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
             .unseen("whether the path was down or a queue dropped everything")
             .unseen(case.bound()),
     )
+}
+
+/// What data that are never acknowledged tell: they follow a rest, or only they are so large.
+fn kind_of_silence(case: &DiagnosisCase<'_>) -> &'static str {
+    let flow = case.flow;
+    let last = flow.rounds.iter().rfind(|round| round.sent > 0);
+    match () {
+        () if last.is_some_and(|round| round.before == RoundOrigin::Idle) => "forgotten",
+        () if flow.largest.1 > 0 && flow.largest.1 < flow.largest.0 => "mtu",
+        () => "",
+    }
 }
 
 /// Data that are repeated again and again without any packet of the receiver: nothing else can be said of a capture
@@ -139,6 +154,27 @@ fn lost_opening(case: &DiagnosisCase<'_>) -> Option<Finding> {
         format!("the connection took {} and {} SYNs to open", time(took), case.analysis.syns);
     let from = case.analysis.first;
     let first = case.analysis.first_frame;
+    let events = &case.analysis.events;
+    // The first plain SYN came after the last that asked for ECN.
+    let asks = events.ecn_syns.count > 0 && events.ecn_syns.count < events.syns.count;
+    let is_at_server = case.analysis.capture_point(Dir::Reverse) == CapturePoint::Sender;
+    let (kind, cause, unseen) = match () {
+        () if asks && events.ecn_syns.last.0 < events.syns.last.0 => (
+            "syn-ecn",
+            "SYNs that ask for ECN were not answered, the next without was: something on the path drops them",
+            "what drops them: a capture at the server shows whether they arrive",
+        ),
+        () if is_at_server && events.syn_acks.count <= 1 => (
+            "backlog",
+            "the SYNs arrived and the server did not answer at first: its queue of new connections was full",
+            "the queue: ss -ltn, netstat -Lan at the server",
+        ),
+        () => (
+            "syn-lost",
+            "a SYN or its answer was lost, or the server did not answer at first",
+            "which of them",
+        ),
+    };
     Some(
         case.finding(&RULE, cost, title)
             .at((from, from + took), (first, case.flow.first_data.1.max(first)))
@@ -151,7 +187,8 @@ fn lost_opening(case: &DiagnosisCase<'_>) -> Option<Finding> {
                 ),
                 number("opening_s", seconds(took), "opening", time(took)),
             ])
-            .because("a SYN or its answer was lost, or the server did not answer at first")
-            .unseen("which of them"),
+            .of_kind(kind)
+            .because(cause)
+            .unseen(unseen),
     )
 }

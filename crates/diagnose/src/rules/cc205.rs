@@ -41,6 +41,7 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
     );
     Some(
         case.finding(&RULE, cost, title)
+            .of_kind(case.kind_of_losses(&losses))
             .at(losses.interval, losses.frames)
             .with([
                 DiagnosisCase::lost_packets(&losses),

@@ -104,6 +104,7 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
     });
     Some(
         case.finding(&RULE, cost, title)
+            .of_kind(if lacks_scaling(case, most).is_some() { "no-scaling" } else { "" })
             .with([
                 count(
                     "window_bytes",

@@ -46,21 +46,25 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
         case.segments(first.windows.0),
         case.segments(first.window_before)
     );
-    Some(
-        case.finding(&RULE, cost, title)
-            .at((first.from, last.to), (first.frame, case.flow.last_frame))
-            .with([
-                count("restarts", many, "restarts", many.to_string()),
-                number(
-                    "lost_each_s",
-                    seconds(cost / many),
-                    "each",
-                    format!("{} of lost time", time(cost / many)),
-                ),
-                count("window_before_bytes", first.window_before, "", String::new()),
-            ])
-            .with(case.path_rate())
-            .because("after a rest longer than a timeout the sender forgets its window")
-            .unseen(case.bound()),
-    )
+    let mut finding = case
+        .finding(&RULE, cost, title)
+        .at((first.from, last.to), (first.frame, case.flow.last_frame))
+        .with([
+            count("restarts", many, "restarts", many.to_string()),
+            number(
+                "lost_each_s",
+                seconds(cost / many),
+                "each",
+                format!("{} of lost time", time(cost / many)),
+            ),
+            count("window_before_bytes", first.window_before, "", String::new()),
+        ])
+        .with(case.path_rate())
+        .because("after a rest longer than a timeout the sender forgets its window")
+        .unseen(case.bound());
+    // A session that mostly rests waits for its user, whatever its window is.
+    if case.is_mostly_idle() {
+        finding = finding.note();
+    }
+    Some(finding)
 }

@@ -36,6 +36,8 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
     if stalls.count < MIN_STALLS || !case.is_significant(stalls.waited) {
         return None;
     }
+    // What waited for the ACK would have gone with the write before it: a round trip earlier than without the delay.
+    let cost = stalls.waited + case.course.path.base_rtt.unwrap_or_default() * stalls.count;
     let each = stalls.waited / stalls.count;
     let title = format!(
         "the sender waited {} for an ACK that was delayed by {} on average",
@@ -43,7 +45,7 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
         time(each)
     );
     let mut finding = case
-        .finding(&RULE, stalls.waited, title)
+        .finding(&RULE, cost, title)
         .at(stalls.interval, stalls.frames)
         .with([
             count("stalls", stalls.count, "stalls", many(stalls.count, "time")),

@@ -12,8 +12,8 @@ use super::think_time::{has_messages, roles_are_known};
 use super::{DiagnosisRule, Finding};
 use crate::exchange::{ExchangeBudget, ExchangeShare};
 
-/// Fewest requests: an opening of TLS with a request of HTTP has three turns that nothing can save.
-const MIN_REQUESTS: u64 = 5;
+/// Fewest requests: a page of a few objects, after an opening of TLS, has several turns that nothing can save.
+const MIN_REQUESTS: u64 = 10;
 
 /// Requests one after the other.
 #[derive(Debug, Clone, Copy)]
@@ -27,7 +27,7 @@ pub(super) struct RoundTrips {
 }
 
 impl RoundTrips {
-    /// The requests, if their round trips take a tenth of the time or more.
+    /// The requests, if their round trips take a quarter of the time or more.
     pub(super) fn of(case: &DiagnosisCase<'_>) -> Option<Self> {
         let budget: &ExchangeBudget = case.analysis.exchange.as_deref()?;
         if !roles_are_known(case) || case.flow.dir != case.analysis.main_dir() {
@@ -41,7 +41,7 @@ impl RoundTrips {
         let is_found = requests >= MIN_REQUESTS
             && has_messages(case, requests)
             && client <= trip
-            && cost * 10 >= work;
+            && cost * 4 >= work;
         is_found.then_some(Self { requests, cost, work })
     }
 

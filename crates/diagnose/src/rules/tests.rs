@@ -64,11 +64,24 @@ fn slow_start_that_ends_early() {
 
 #[test]
 fn a_constant_flight_is_the_send_buffer() {
-    let mut sizes = vec![10, 20];
-    sizes.extend([30; 60]);
-    assert!(codes(&flights(&sizes, 50_000, 100, true)).contains(&"CC503"));
+    // Each ACK lets as much be written as it acknowledges, and that is sent at once.
+    let sent = |drained: bool| {
+        let mut script = TestConnection::new();
+        script.open(90_000);
+        (0..30).for_each(|n| script.data(90_020 + n, n * 1_000, 1_000));
+        for n in 0..1_800 {
+            let at = 180_020 + n * 3_000;
+            script.ack_window(at, (n + 1) * 1_000, &[], 1_000_000);
+            match drained {
+                true => script.pushed(at + 20, (n + 30) * 1_000, 1_000),
+                false => script.data(at + 20, (n + 30) * 1_000, 1_000),
+            }
+        }
+        script.finish()
+    };
+    assert!(codes(&sent(true)).contains(&"CC503"), "{:?}", codes(&sent(true)));
     // Without PSH there was more to send: something else limited it.
-    assert!(!codes(&flights(&sizes, 50_000, 100, false)).contains(&"CC503"));
+    assert!(!codes(&sent(false)).contains(&"CC503"));
 }
 
 /// One ACK for each flight, two segments more for each: L = 2.

@@ -66,8 +66,10 @@ impl<'a> ThinkTime<'a> {
         let is_long = mean >= MIN_MEAN.max(queue(case) * 2);
         let is_usual = if is_client {
             // An interactive connection waits for its users.
+            // Polls wait in equal steps too, on purpose.
+            let transfers = case.flow.bytes >= waits.count * case.flow.mss;
             let spread = if case.is_bulk() { CLIENT_SPREAD } else { EQUAL_SPREAD };
-            longest <= MAX_CLIENT_WAIT && longest <= mean * spread
+            transfers && longest <= MAX_CLIENT_WAIT && longest <= mean * spread
         } else {
             mean <= MAX_SERVER_MEAN && has_messages(case, waits.count)
         };

@@ -124,7 +124,7 @@ impl TimelineBuilder<'_> {
     fn round(&mut self, n: usize, round: &Round) {
         let length = round.length();
         let end = round.start + length;
-        let busy = busy(round, self.base, self.flow.mss);
+        let busy = busy(round, self.course.path.data_rtt.unwrap_or(self.base), self.flow.mss);
         if matches!(round.before, RoundOrigin::Opening | RoundOrigin::Idle | RoundOrigin::Timeout) {
             self.begin_ramp(n, round);
         }

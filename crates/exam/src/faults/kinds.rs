@@ -195,7 +195,9 @@ impl FaultKind {
             Self::Outage | Self::MtuHole | Self::Forgotten => &["CC204"],
             Self::BoxReset => &["CC003"],
             Self::TailLoss => &["CC203", "CC204"],
-            Self::SynLost | Self::SynAckLost | Self::EcnSyns | Self::Backlog => &["CC002", "CC204"],
+            Self::SynLost | Self::SynAckLost | Self::EcnSyns => &["CC002", "CC204"],
+            // A connection that waits in the queue is answered late.
+            Self::Backlog => &["CC002", "CC204", "CC505"],
             Self::SlowAckPath => &["CC601", "CC602", "CC402"],
             Self::ThinnedAcks => &["CC402", "CC101"],
             Self::Marks => &["CC206"],

@@ -1,7 +1,7 @@
 //! The background of a code.
 
 use diagnose::quic::rules::QUIC_RULES;
-use diagnose::rules::{Help, RULES, help_by_system};
+use diagnose::rules::{Help, KINDS, RULES, help_by_system, kinds_of};
 
 /// No finding has this code.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,7 +60,13 @@ pub fn explain(code: &str) -> Result<String, UnknownCode> {
         let similar = all().into_iter().max_by_key(likeness).map(|rule| rule.code);
         return Err(UnknownCode { code: code.to_string(), similar });
     };
-    let mut text = format!("{code}: {name}\n\n{background}\n\nWhat to do:\n");
+    let mut text = format!("{code}: {name}\n\n{background}\n\n");
+    let kinds: Vec<_> =
+        kinds_of(code).map(|kind| format!("  {:<13}{}\n", kind.name, kind.meaning)).collect();
+    if !kinds.is_empty() {
+        text.push_str(&format!("Kinds:\n{}\n", kinds.concat()));
+    }
+    text.push_str("What to do:\n");
     for (system, what) in help_by_system(help) {
         text.push_str(&format!("  {:<9}{what}\n", format!("{system}:")));
     }
@@ -69,7 +75,11 @@ pub fn explain(code: &str) -> Result<String, UnknownCode> {
 
 /// All codes, one per line.
 pub fn list() -> String {
-    all().iter().map(|rule| format!("{}  {}\n", rule.code, rule.name)).collect()
+    let codes = all().into_iter().map(|rule| format!("{}  {}\n", rule.code, rule.name));
+    let kinds = KINDS
+        .iter()
+        .map(|kind| format!("{:<13}{} ({})\n", kind.name, kind.meaning, kind.codes.join(", ")));
+    codes.chain(["\nkinds of findings\n".to_owned()]).chain(kinds).collect()
 }
 
 #[cfg(test)]

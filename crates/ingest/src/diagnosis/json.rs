@@ -148,6 +148,9 @@ impl Serialize for BudgetJson {
 #[derive(Serialize)]
 pub(super) struct FindingJson {
     code: &'static str,
+    /// Absent where the code says all.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    kind: &'static str,
     severity: &'static str,
     confidence: &'static str,
     title: String,
@@ -340,6 +343,7 @@ impl FindingJson {
         let (from, to) = found.interval;
         Self {
             code: found.code,
+            kind: found.kind,
             severity: found.severity.name(),
             confidence: found.confidence.name(),
             title: found.title,

@@ -416,6 +416,9 @@ pub(super) fn finding(
         to.as_secs_f64(),
         found.confidence.name()
     );
+    if !found.kind.is_empty() {
+        row("kind", found.kind, out);
+    }
     if !found.cost.is_zero() {
         row(
             "cost",
