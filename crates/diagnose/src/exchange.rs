@@ -31,6 +31,12 @@ pub const MIN_MESSAGE: u64 = 100;
 /// TLS 1.3 (OpenSSL's have 255 bytes each), settings of HTTP/2, an interim response.
 pub const MAX_PRELUDE: u64 = 1_000;
 
+/// Most bytes of the head of a message after which its host waits.
+const MAX_HEAD: u64 = 2_000;
+/// Shortest and longest wait between the head of a message and the rest. Events of a stream wait longer.
+const HELD: core::ops::RangeInclusive<Duration> =
+    Duration::from_millis(35)..=Duration::from_secs(5);
+
 /// What the time of a connection was spent on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExchangeShare {
@@ -137,6 +143,9 @@ pub struct ExchangeBudget {
     /// Think times before the answers of each host, by [`Dir`]: before responses those of the server,
     /// before further requests those of the client.
     pub thinking: [Waits; 2],
+    /// Waits of each host, by [`Dir`], after the first bytes of a message that then goes on: for permission, for its
+    /// own storage.
+    pub held: [Waits; 2],
     /// Round trips of turns, in time: the part of the waits for an answer in which packets travelled.
     pub turning: Duration,
     /// Time that each host paused within its messages, by [`Dir`]. Not rests longer than a timeout,
@@ -197,6 +206,8 @@ pub(crate) struct ExchangeLog {
     last: Option<(Dir, FrameTime)>,
     /// Bytes captured of each host when its last turn began.
     begun_at: [u64; 2],
+    /// The wait after the head of each host's present message.
+    heads: [Option<LongestWait>; 2],
     /// Bytes captured of the server at the last data of the client.
     server_before: u64,
     /// Data packets of each host so far, and its time in use: see [`PauseMark`].
@@ -272,13 +283,19 @@ impl ExchangeLog {
                 let wait = at.since(since.at);
                 let length = self.sent_on(dir, wait, before, mark);
                 let rest = LongestWait { length, frames: (since.frame, frame), until: at };
+                let head = self.turn_bytes(dir, own)
+                    - u64::from(packet.segment.payload).min(self.turn_bytes(dir, own));
+                if HELD.contains(&length) && (1..=MAX_HEAD).contains(&head) {
+                    self.heads[dir as usize] = Some(rest);
+                }
                 self.check_slow_response(rest, packet, own, peer);
                 let pause = (mark.pauses - before.pauses).min(wait);
                 if pause >= start.distances.round_trip() * 2 {
                     self.budget.pauses[dir as usize] += pause;
                 }
             }
-            Some((_, since)) => {
+            Some((last, since)) => {
+                self.end_message(last, peer);
                 let length = at.since(since.at);
                 let acks_all = |peer: &HalfConnection| {
                     packet.segment.acknowledgment().is_some_and(|ack| peer.is_wholly_acked_by(ack))
@@ -299,6 +316,20 @@ impl ExchangeLog {
             self.server_before = peer.map_or(0, |server| server.bytes.captured);
         }
         self.last = Some((dir, FrameTime { at, frame }));
+    }
+
+    /// Bytes of the present message of a host.
+    fn turn_bytes(&self, dir: Dir, own: &HalfConnection) -> u64 {
+        own.bytes.captured.saturating_sub(self.begun_at[dir as usize])
+    }
+
+    /// The message of a host is complete: if its head was a small part of it, the wait after that was one within it.
+    fn end_message(&mut self, dir: Dir, own: Option<&HalfConnection>) {
+        let head = self.heads[dir as usize].take();
+        let is_message = own.is_some_and(|own| self.turn_bytes(dir, own) > MAX_HEAD);
+        if let Some(head) = head.filter(|_| is_message) {
+            self.budget.held[dir as usize].add(head);
+        }
     }
 
     /// Records the `wait` before data of the server if it is that for a slow response.
@@ -358,6 +389,7 @@ impl ExchangeLog {
     ) -> Option<ExchangeBudget> {
         let (dir, FrameTime { at: since, .. }) = self.last?;
         let half = halves[dir as usize].as_deref()?;
+        self.end_message(dir, halves[dir as usize].as_deref());
         let end = end.max(since);
         let closing = self.closing.map_or(end, |at| at.clamp(since, end));
         let acked = half.all_acked().map_or(closing, |at| at.clamp(since, closing));

@@ -23,8 +23,8 @@ pub struct FlowAnalysis {
     pub point: CapturePoint,
     /// Segment size: payload of a full packet, in bytes.
     pub mss: u64,
-    /// Payload of the largest packet, and of the largest up to which all data were acknowledged; at most a segment.
-    pub largest: (u64, u64),
+    /// Data were acknowledged, but no full segment ever.
+    pub only_smaller_passed: bool,
     /// Bytes of the stream that were captured or acknowledged.
     pub bytes: u64,
     /// Bytes acknowledged but not captured.
@@ -100,7 +100,7 @@ impl FlowAnalysis {
             dir: Dir::Forward,
             point: CapturePoint::Unknown,
             mss: 0,
-            largest: (0, 0),
+            only_smaller_passed: false,
             bytes: 0,
             unseen: 0,
             captured: 0,
@@ -144,13 +144,14 @@ impl FlowAnalysis {
         let dispersion =
             rates.mode().and_then(|mode| Some([mode, rates.quantile(0.5)?, rates.quantile(0.9)?]));
         let answered = half.last.is_answered();
+        let only_smaller_passed = half.only_smaller_passed();
         let (idle, bytes, counters) = (half.idle, half.bytes, half.counters);
         let first_data = half.progress.first_data().map(|first| (first.at, first.frame));
         Self {
             dir: half.begin.dir,
             point: half.begin.point,
             mss: half.segment.mss,
-            largest: half.segment.largest(),
+            only_smaller_passed,
             bytes: bytes.all(),
             unseen: bytes.unseen,
             captured: bytes.captured,

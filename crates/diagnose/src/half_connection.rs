@@ -153,6 +153,11 @@ impl HalfConnection {
         }
     }
 
+    /// Whether smaller packets of data were acknowledged and no full segment was.
+    pub(crate) fn only_smaller_passed(&self) -> bool {
+        self.segment.only_smaller_passed(self.numbers.start, self.board.una)
+    }
+
     /// Whether this ACK number covers all data captured.
     pub(crate) fn is_wholly_acked_by(&self, ack: SeqNum) -> bool {
         self.numbers.offset(ack, self.board.una) >= self.board.nxt

@@ -43,6 +43,7 @@ mod cc903;
 mod cc904;
 mod cc905;
 mod cc906;
+mod held_messages;
 mod help;
 mod kinds;
 mod laws;

@@ -251,7 +251,6 @@ impl HalfConnection {
         self.rounds.on_acked(una);
         if is_all_acked {
             self.idle.on_all_acked(at);
-            self.segment.on_all_acked();
         }
         if self.window.has_opened(nxt, self.segment.mss) && self.recovery.time_use().is_none() {
             self.spend(self.window.limit_cause(), at);

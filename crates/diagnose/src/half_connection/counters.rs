@@ -29,9 +29,8 @@ pub(crate) struct SegmentSize {
     is_known: bool,
     /// Largest payload that served as an estimate; 0 without one.
     largest: u32,
-    /// Largest payload sent, at most a segment, and the largest when all data were acknowledged.
-    sent: u64,
-    acked: u64,
+    /// Where the first full segment begins.
+    first_full: Option<Offset>,
 }
 
 impl SegmentSize {
@@ -40,8 +39,7 @@ impl SegmentSize {
             mss: u64::from(mss.unwrap_or(1_448)),
             is_known: mss.is_some(),
             largest: 0,
-            sent: 0,
-            acked: 0,
+            first_full: None,
         }
     }
 
@@ -54,17 +52,18 @@ impl SegmentSize {
             self.largest = payload;
             self.mss = u64::from(if payload <= 1_460 { payload } else { 1_448 });
         }
-        self.sent = self.sent.max(u64::from(payload).min(self.mss));
     }
 
-    /// All data are acknowledged.
-    pub(super) const fn on_all_acked(&mut self) {
-        self.acked = self.sent;
+    /// Records where the first full segment of the stream begins.
+    pub(super) fn on_data(&mut self, start: Offset, payload: u32) {
+        if u64::from(payload) * 10 >= self.mss * 9 && self.first_full.is_none() {
+            self.first_full = Some(start);
+        }
     }
 
-    /// Largest payload sent, and the largest that was acknowledged.
-    pub(crate) const fn largest(&self) -> (u64, u64) {
-        (self.sent, self.acked)
+    /// Whether data were acknowledged, up to `una` from `begin` on, but of all full segments not even the first.
+    pub(crate) fn only_smaller_passed(&self, begin: Offset, una: Offset) -> bool {
+        una > begin && self.first_full.is_some_and(|start| una <= start)
     }
 
     /// Number of segments of `bytes`, at least one.

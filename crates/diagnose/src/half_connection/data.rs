@@ -82,6 +82,7 @@ impl HalfConnection {
         }
         let nxt = self.board.nxt;
         let is_repeated = end <= nxt;
+        self.segment.on_data(start, segment.payload);
         if end > nxt {
             self.on_new_data(CapturedData { start: start.max(nxt), ..data });
         }

@@ -57,7 +57,20 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
     let is_dead = case.flow.more_episodes == 0
         && last.is_some_and(|last| !last.over && last.unanswered_timeouts >= super::DEAD_PATH);
     let finding = case.finding(&RULE, cost, title);
-    let finding = if is_dead { finding.failure().of_kind(kind_of_silence(case)) } else { finding };
+    let (kind, cause) = match is_dead.then(|| kind_of_silence(case)) {
+        Some("forgotten") => (
+            "forgotten",
+            "nothing is answered after a rest: a firewall or NAT forgot the connection; keepalives below its timeout \
+             hold it",
+        ),
+        Some("mtu") => (
+            "mtu",
+            "smaller packets were acknowledged, full segments never: a link has a smaller MTU, and its ICMP errors do \
+             not arrive; MSS clamping or net.ipv4.tcp_mtu_probing=1 (Linux) help",
+        ),
+        _ => ("", cause),
+    };
+    let finding = if is_dead { finding.failure() } else { finding }.of_kind(kind);
     Some(
         finding
             .at(outages.interval, outages.frames)
@@ -99,7 +112,7 @@ fn kind_of_silence(case: &DiagnosisCase<'_>) -> &'static str {
     let last = flow.rounds.iter().rfind(|round| round.sent > 0);
     match () {
         () if last.is_some_and(|round| round.before == RoundOrigin::Idle) => "forgotten",
-        () if flow.largest.1 > 0 && flow.largest.1 < flow.largest.0 => "mtu",
+        () if flow.only_smaller_passed => "mtu",
         () => "",
     }
 }

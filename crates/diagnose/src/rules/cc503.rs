@@ -43,7 +43,8 @@ const MIN_ROUNDS: u64 = 16;
 
 fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
     let WindowPlateau { rounds, lost, from, to } = case.course.plateau?;
-    if rounds < MIN_ROUNDS || !case.is_significant(lost) {
+    // Small messages at intervals fill no buffer.
+    if rounds < MIN_ROUNDS || !case.is_significant(lost) || !case.is_bulk() {
         return None;
     }
     // CUBIC plateaus around the window of the last loss; without a loss there is no plateau.

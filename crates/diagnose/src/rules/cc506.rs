@@ -11,7 +11,7 @@ use packet::Dir;
 use super::case::{DiagnosisCase, time, time_percent};
 use super::help::{Remedy, RemedyHost};
 use super::think_time::ThinkTime;
-use super::{DiagnosisRule, Finding};
+use super::{DiagnosisRule, Finding, held_messages};
 
 pub(super) const RULE: DiagnosisRule = DiagnosisRule {
     code: "CC506",
@@ -31,7 +31,9 @@ several connections, overlaps its own time with the server's.",
 };
 
 fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
-    let found = ThinkTime::of(case, Dir::Forward)?;
+    let Some(found) = ThinkTime::of(case, Dir::Forward) else {
+        return held_messages::finding(case, &RULE, Dir::Forward);
+    };
     let title = format!(
         "the client takes {} of the time: {} on average before a further request",
         time_percent(found.total, found.work()),
