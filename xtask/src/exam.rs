@@ -50,7 +50,7 @@ struct ExamOptions {
     /// Print all results as JSON, for programs.
     #[arg(long)]
     json: bool,
-    /// Fail on a broken law of costs, or a draw that cannot be run.
+    /// Fail on a broken law of costs, an error about a healthy transfer, or a draw that cannot be run.
     #[arg(long)]
     strict: bool,
 }
@@ -95,7 +95,7 @@ pub(crate) fn run(arguments: &[OsString]) -> ExitCode {
     } else {
         print!("{}", exam::table::text(&plan, &exam));
     }
-    let is_bad = |one: &DrawResult| !one.broken_laws.is_empty();
+    let is_bad = |one: &DrawResult| !one.broken_laws.is_empty() || one.false_error;
     let fails = options.strict && (exam.results.iter().any(is_bad) || !exam.failures.is_empty());
     ExitCode::from(u8::from(fails))
 }

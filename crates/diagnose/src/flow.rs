@@ -23,7 +23,7 @@ pub struct FlowAnalysis {
     pub point: CapturePoint,
     /// Segment size: payload of a full packet, in bytes.
     pub mss: u64,
-    /// Data were acknowledged, but no full segment ever.
+    /// Full segments were sent, and none was ever acknowledged.
     pub only_smaller_passed: bool,
     /// Bytes of the stream that were captured or acknowledged.
     pub bytes: u64,

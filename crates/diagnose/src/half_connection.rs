@@ -153,9 +153,9 @@ impl HalfConnection {
         }
     }
 
-    /// Whether smaller packets of data were acknowledged and no full segment was.
+    /// Whether there are full segments, and none was acknowledged.
     pub(crate) fn only_smaller_passed(&self) -> bool {
-        self.segment.only_smaller_passed(self.numbers.start, self.board.una)
+        self.segment.only_smaller_passed(self.board.una)
     }
 
     /// Whether this ACK number covers all data captured.

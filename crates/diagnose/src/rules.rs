@@ -301,6 +301,8 @@ pub fn check(case: &DiagnosisCase<'_>) -> Vec<Finding> {
     }
     findings.iter_mut().for_each(|finding| laws::obey(finding, case));
     sort(&mut findings);
+    laws::obey_together(&mut findings, case);
+    sort(&mut findings);
     findings
 }
 

@@ -18,6 +18,8 @@ use crate::world::Transport;
 pub struct Answer {
     /// Code of the finding that limited the connection.
     pub primary: Option<&'static str>,
+    /// Its kind; empty where the code says all.
+    pub kind: &'static str,
     /// Codes above a note, as ranked.
     pub above_note: Vec<&'static str>,
     /// One of them is an error.
@@ -147,7 +149,13 @@ fn judge_captures(case: &RunCase) -> Result<Answer, String> {
     let spare =
         ideal.map(|ideal| duration.saturating_sub(Duration::from_nanos((ideal * 1e9) as u64)));
     let laws = diagnosis.findings.iter().flat_map(|found| broken_laws(found, duration, spare));
-    let laws = laws.collect();
+    let mut laws: Vec<String> = laws.collect();
+    let is_slow = |found: &&Finding| found.severity > Severity::Note && !found.is_failure;
+    let together: Duration =
+        diagnosis.findings.iter().filter(is_slow).map(|found| found.cost).sum();
+    if let Some(spare) = spare.filter(|&spare| together > spare + Duration::from_micros(1)) {
+        laws.push(format!("costs together {together} > duration - bytes / rate {spare}"));
+    }
     let stream = connection.stream.stream();
     let captured = streams.iter().find(|one| one.file == 0 && one.stream() == stream);
     let cures = case.truth.cures.iter().map(|cure| {
@@ -181,6 +189,7 @@ fn answer(
     let limit = findings.iter().find(|found| Some(found.code) == primary);
     Answer {
         primary,
+        kind: limit.map_or("", |found| found.kind),
         has_error: findings.iter().any(|found| found.severity == Severity::Error),
         verdict: verdict(case, primary, &above_note, &notes),
         above_note,

@@ -34,6 +34,10 @@ pub struct DrawResult {
     pub cost_s: Option<f64>,
     /// The program's verdict.
     pub primary: Option<&'static str>,
+    /// The kind of its verdict; empty where the code says all.
+    pub kind: &'static str,
+    /// The kind is one that names the cause; `null` for causes without a kind, and where the verdict is not right.
+    pub kind_is_right: Option<bool>,
     /// Its findings above a note.
     pub above_note: Vec<&'static str>,
     /// The cost of its verdict, in seconds.
@@ -81,6 +85,8 @@ impl DrawResult {
             duration_s: seconds(case.truth.duration),
             cost_s: case.truth.costs.first().map_or(Some(0.0), |first| first.cost.map(seconds)),
             primary: answer.primary,
+            kind: answer.kind,
+            kind_is_right: kind_is_right(case, answer),
             above_note: answer.above_note.clone(),
             stated_cost_s: seconds(answer.cost),
             verdict: answer.verdict.name(),
@@ -114,6 +120,16 @@ impl DrawResult {
         let truth = self.cost_s.filter(|&cost| cost > 0.0 && self.is(Verdict::Right))?;
         Some((self.stated_cost_s - truth).abs() / truth)
     }
+}
+
+/// Whether the kind of a right verdict names the cause; `None` for causes without one.
+fn kind_is_right(case: &RunCase, answer: &Answer) -> Option<bool> {
+    let causes = case.truth.causes();
+    let is_exact =
+        |cause: &crate::FaultKind| cause.kinds().is_empty() || cause.kinds().contains(&answer.kind);
+    let has_kind = causes.first().is_some_and(|cause| !cause.kinds().is_empty());
+    let is_judged = has_kind && case.case.world.transport == Transport::Tcp;
+    (is_judged && answer.verdict == Verdict::Right).then(|| causes.iter().any(is_exact))
 }
 
 /// What the draws of a transport are drawn from, in words.
@@ -280,6 +296,15 @@ fn by_dimension(out: &mut String, faulty: &[&DrawResult]) {
         }
     }
     out.push('\n');
+    let kinds: Vec<bool> = faulty.iter().filter_map(|one| one.kind_is_right).collect();
+    if !kinds.is_empty() {
+        let right = kinds.iter().filter(|&&right| right).count();
+        let _ = writeln!(
+            out,
+            "of the right verdicts about causes with a kind of finding, the kind is right in {}",
+            of(right, kinds.len())
+        );
+    }
 }
 
 fn cures(out: &mut String, results: &[DrawResult]) {

@@ -61,9 +61,9 @@ impl SegmentSize {
         }
     }
 
-    /// Whether data were acknowledged, up to `una` from `begin` on, but of all full segments not even the first.
-    pub(crate) fn only_smaller_passed(&self, begin: Offset, una: Offset) -> bool {
-        una > begin && self.first_full.is_some_and(|start| una <= start)
+    /// Whether of all full segments not even the first was acknowledged.
+    pub(crate) fn only_smaller_passed(&self, una: Offset) -> bool {
+        self.first_full.is_some_and(|start| una <= start)
     }
 
     /// Number of segments of `bytes`, at least one.

@@ -65,7 +65,7 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
         ),
         Some("mtu") => (
             "mtu",
-            "smaller packets were acknowledged, full segments never: a link has a smaller MTU, and its ICMP errors do \
+            "small packets pass, full segments were never acknowledged: a link has a smaller MTU, and its ICMP errors do \
              not arrive; MSS clamping or net.ipv4.tcp_mtu_probing=1 (Linux) help",
         ),
         _ => ("", cause),
@@ -109,10 +109,11 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
 /// What data that are never acknowledged tell: they follow a rest, or only they are so large.
 fn kind_of_silence(case: &DiagnosisCase<'_>) -> &'static str {
     let flow = case.flow;
-    let last = flow.rounds.iter().rfind(|round| round.sent > 0);
+    let mut silent = flow.rounds.iter().filter(|round| round.start >= flow.last_delivery);
     match () {
-        () if last.is_some_and(|round| round.before == RoundOrigin::Idle) => "forgotten",
-        () if flow.only_smaller_passed => "mtu",
+        () if silent.any(|round| round.before == RoundOrigin::Idle) => "forgotten",
+        // The packets of the handshake are small.
+        () if flow.only_smaller_passed && case.analysis.opened => "mtu",
         () => "",
     }
 }

@@ -11,7 +11,9 @@
 //! Cost: that time less the time its bytes take at the rate of the path. Idle times longer than a
 //! timeout do not count: no transfer was in progress.
 
-use super::case::{DiagnosisCase, MIN_SMALL_COST, count, number, seconds, time, time_percent};
+use super::case::{
+    DiagnosisCase, MIN_SMALL_COST, count, number, seconds, size, time, time_percent,
+};
 use super::help::{Remedy, RemedyHost};
 use super::round_trips::RoundTrips;
 use super::think_time::{explains_waits, roles_are_known};
@@ -35,6 +37,23 @@ application: for its disk, its peer, its own pace. No setting of the network cha
     ],
 };
 
+/// Fewest messages of the peer that show that it admits the data.
+const MIN_GRANTS: u64 = 10;
+/// Longest such message on average.
+const MAX_GRANT: u64 = 200;
+
+/// The window of an application above TCP (HTTP/2, SSH, SMB): what it has in flight at most, if its peer admits the
+/// data by many small messages.
+fn window_of_application(case: &DiagnosisCase<'_>) -> Option<u64> {
+    let flow = case.flow;
+    let peer = case.analysis.flows[flow.dir.reversed() as usize].as_deref()?;
+    let grants = peer.counts.new;
+    let is_granted = grants >= MIN_GRANTS
+        && peer.bytes <= grants * MAX_GRANT
+        && grants * 2 >= flow.rounds.len() as u64;
+    is_granted.then(|| flow.rounds.iter().map(|round| round.flight).max())?
+}
+
 fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
     if let Some(found) = RoundTrips::of(case) {
         return Some(found.finding(case, &RULE));
@@ -52,13 +71,30 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
     }
     let flow = case.flow;
     let waited = case.course.budget.of(Limiter::Application);
-    let title = format!(
+    let window = window_of_application(case);
+    let mut title = format!(
         "the application has nothing to send {} of the time",
         time_percent(waited, case.active())
     );
+    if let Some(window) = window {
+        title = format!(
+            "the application sends {} and waits for its peer: its own window, {} of the time",
+            size(window),
+            time_percent(waited, case.active())
+        );
+    }
     let (longest, frame) = flow.longest_pause;
     let mut finding = case
         .finding(&RULE, cost, title)
+        .of_kind(if window.is_some() { "app-window" } else { "" })
+        .with(window.map(|window| {
+            count(
+                "app_window_bytes",
+                window,
+                "window",
+                format!("{} in flight at most", size(window)),
+            )
+        }))
         .with([
             number(
                 "waited_s",

@@ -54,7 +54,7 @@ fn way_back(case: &DiagnosisCase<'_>) -> Option<Finding> {
     let share = time_percent(cost, case.active());
     Some(
         case.finding(&RULE, cost, title)
-            .of_kind("ack-path")
+            .of_kind("return-path")
             .with([
                 number("mean_wait_of_acks_s", seconds(mean), "wait", format!("{} in each round trip on average", time(mean))),
                 number("waited_s", seconds(cost), "waited", format!("{} in all, {share} of the time at work", time(cost))),

@@ -16,11 +16,6 @@ pub struct FindingKind {
 /// All kinds, in the order of their names.
 pub const KINDS: &[FindingKind] = &[
     FindingKind {
-        name: "ack-path",
-        codes: &["CC402", "CC601", "CC602"],
-        meaning: "the way of the ACKs is full: they wait there, and the data for them",
-    },
-    FindingKind {
         name: "app-window",
         codes: &["CC501"],
         meaning: "the application sends as much as a window of its own allows, then waits for its peer",
@@ -64,6 +59,11 @@ pub const KINDS: &[FindingKind] = &[
         name: "policer",
         codes: &["CC201", "CC202"],
         meaning: "packets above a rate are dropped without a queue",
+    },
+    FindingKind {
+        name: "return-path",
+        codes: &["CC402", "CC601", "CC602"],
+        meaning: "the way of the ACKs is full: they wait there, and the data for them",
     },
     FindingKind {
         name: "round-trips",

@@ -2,12 +2,13 @@
 //!
 //! A cost lies within the interval of its finding, which lies within the connection: losses cost time after
 //! the last of them, until the window is regained, so an interval shorter than its cost is extended. And no
-//! finding costs more than what the transfer took beyond its bytes at the rate of the path, where that is known.
+//! finding costs more than what the transfer took beyond its bytes at the rate of the path, where that is known; nor
+//! do those above a note together.
 
 use units::{Duration, Instant};
 
-use super::Finding;
 use super::case::DiagnosisCase;
+use super::{Finding, Severity};
 
 /// Makes a finding obey the laws.
 pub(super) fn obey(finding: &mut Finding, case: &DiagnosisCase<'_>) {
@@ -15,6 +16,20 @@ pub(super) fn obey(finding: &mut Finding, case: &DiagnosisCase<'_>) {
     let spare = spare(case).unwrap_or(Duration::MAX);
     finding.cost = finding.cost.min(spare).min(last.since(first));
     finding.interval = widened(finding.interval, finding.cost, (first, last));
+}
+
+/// Makes the findings above a note obey the law of all: together they cost no more than what could be saved. What a
+/// costlier one explains is not another's too.
+pub(super) fn obey_together(findings: &mut [Finding], case: &DiagnosisCase<'_>) {
+    let Some(mut left) = spare(case) else { return };
+    let slow = |found: &&mut Finding| found.severity > Severity::Note && !found.is_failure;
+    for finding in findings.iter_mut().filter(slow) {
+        if finding.cost > left {
+            finding.cost = left;
+            finding.severity = finding.severity.min(case.severity(left));
+        }
+        left = left.saturating_sub(finding.cost);
+    }
 }
 
 /// Time of the connection beyond its bytes at the rate of the path; `None` if that is not known.

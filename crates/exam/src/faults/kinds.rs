@@ -206,6 +206,28 @@ impl FaultKind {
         }
     }
 
+    /// The kinds of findings that name it exactly; empty where the code says all.
+    pub const fn kinds(self) -> &'static [&'static str] {
+        match self {
+            Self::BurstLoss | Self::BurstsInTime => &["burst"],
+            Self::Policer => &["policer"],
+            Self::ServerThinks | Self::SlowOpening => &["think-server"],
+            Self::ClientThinks | Self::IdleRestart => &["think-client"],
+            Self::RoundTrips => &["round-trips"],
+            Self::WaitInRequest => &["in-request", "think-client", "think-server"],
+            Self::AppWindow => &["app-window"],
+            Self::MtuHole => &["mtu"],
+            Self::Forgotten => &["forgotten"],
+            Self::NoScaling => &["no-scaling"],
+            Self::NoSack => &["no-sack"],
+            Self::SynLost | Self::SynAckLost => &["syn-lost"],
+            Self::EcnSyns => &["syn-ecn"],
+            Self::Backlog => &["backlog", "syn-lost", "think-server"],
+            Self::SlowAckPath => &["return-path"],
+            _ => &[],
+        }
+    }
+
     /// The same of the log of a QUIC sender; `None` for faults that are not drawn there.
     pub const fn quic_codes(self) -> Option<&'static [&'static str]> {
         Some(match self {
