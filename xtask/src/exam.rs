@@ -44,8 +44,8 @@ struct ExamOptions {
     /// Write scenario and captures of each draw into this directory.
     #[arg(long, value_name = "DIR")]
     keep: Option<PathBuf>,
-    /// Examine both transports, and write the page of the ledger: docs/ledger/verdicts.md.
-    #[arg(long, conflicts_with_all = ["draw", "from", "keep", "kernel", "json", "strict"])]
+    /// Examine both transports, and a kernel if one is named, and write the page of the ledger: docs/ledger/verdicts.md.
+    #[arg(long, conflicts_with_all = ["draw", "from", "keep", "json", "strict"])]
     ledger: bool,
     /// Print all results as JSON, for programs.
     #[arg(long)]
@@ -71,9 +71,6 @@ pub(crate) fn run(arguments: &[OsString]) -> ExitCode {
     };
     let processors = || thread::available_parallelism().map_or(1, Into::into);
     let jobs = options.jobs.unwrap_or_else(processors);
-    if options.ledger {
-        return write_ledger(options.seed, &numbers, jobs);
-    }
     let engine = match options.kernel.as_deref().map_or(Ok(Engine::Models), kernel) {
         Ok(engine) => engine,
         Err(error) => {
@@ -81,6 +78,9 @@ pub(crate) fn run(arguments: &[OsString]) -> ExitCode {
             return ExitCode::from(2);
         }
     };
+    if options.ledger {
+        return write_ledger(options.seed, &numbers, engine, jobs);
+    }
     let transport = if options.quic { Transport::Quic } else { Transport::Tcp };
     let plan = ExamPlan { transport, seed: options.seed, numbers, engine };
     if let Some(folder) = &options.keep
@@ -110,11 +110,13 @@ fn with_progress(plan: &ExamPlan, jobs: usize) -> Exam {
 }
 
 /// Examines both transports and writes the page of the ledger.
-fn write_ledger(seed: u64, numbers: &[u64], jobs: usize) -> ExitCode {
-    let exams: Vec<_> = [Transport::Tcp, Transport::Quic]
+fn write_ledger(seed: u64, numbers: &[u64], kernel: Engine, jobs: usize) -> ExitCode {
+    let models = [(Transport::Tcp, Engine::Models), (Transport::Quic, Engine::Models)];
+    let kernels = (!matches!(kernel, Engine::Models)).then_some((Transport::Tcp, kernel));
+    let exams: Vec<_> = models
         .into_iter()
-        .map(|transport| {
-            let engine = Engine::Models;
+        .chain(kernels)
+        .map(|(transport, engine)| {
             let plan = ExamPlan { transport, seed, numbers: numbers.to_vec(), engine };
             let exam = with_progress(&plan, jobs);
             (plan, exam)

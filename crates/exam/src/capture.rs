@@ -1,5 +1,6 @@
 //! Runs a scenario and writes what a user's capture of it would hold.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 #[cfg(target_os = "linux")]
 use std::path::PathBuf;
@@ -96,9 +97,33 @@ pub(crate) fn parse(text: &str) -> Result<Scenario, String> {
 }
 
 impl Engine {
+    /// The kernel, by the name of its profile; `None` without one.
+    pub fn kernel(&self) -> Option<&str> {
+        match self {
+            Self::Models => None,
+            #[cfg(target_os = "linux")]
+            Self::Kernel { profile, .. } => Some(profile),
+        }
+    }
+
+    /// The scenario as it is run: with a kernel, all hosts of Linux are that one's.
+    pub(crate) fn text<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        match self {
+            Self::Models => Cow::Borrowed(text),
+            #[cfg(target_os = "linux")]
+            Self::Kernel { profile, .. } => {
+                let mut text = text.to_owned();
+                for model in tcp::profile::NAMES.iter().filter(|name| name.starts_with("linux-")) {
+                    text = text.replace(&format!("\"{model}\""), &format!("\"{profile}\""));
+                }
+                Cow::Owned(text)
+            }
+        }
+    }
+
     /// Runs a scenario; its first flow is the transfer.
     pub(crate) fn time(&self, text: &str) -> Result<TransferTime, String> {
-        self.run(&parse(text)?, &mut record::NullRecorder)
+        self.run(&parse(&self.text(text))?, &mut record::NullRecorder)
     }
 
     /// Runs a scenario and captures it at both hosts, and between them if wanted.
@@ -107,7 +132,7 @@ impl Engine {
         text: &str,
         middle: bool,
     ) -> Result<(TransferTime, RunCapture), String> {
-        let scenario = parse(text)?;
+        let scenario = parse(&self.text(text))?;
         let io = |error: std::io::Error| error.to_string();
         let inner = PcapngRecorder::new(&scenario, &[0, 1, MIDDLE], "", Vec::new()).map_err(io)?;
         if !middle {
@@ -122,7 +147,7 @@ impl Engine {
 
     /// Runs a scenario of QUIC and writes the log of its sender.
     pub(crate) fn logged(&self, text: &str) -> Result<(TransferTime, RunCapture), String> {
-        let mut scenario = parse(text)?;
+        let mut scenario = parse(&self.text(text))?;
         let side = LoggedEndpoint::sender(&mut scenario, 0).ok_or("no flow")?;
         let io = |error: std::io::Error| error.to_string();
         let mut log =

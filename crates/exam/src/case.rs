@@ -204,6 +204,7 @@ impl Case {
             allowed,
             cures,
         };
+        let text = engine.text(&text).into_owned();
         Ok(RunCase { case: self.clone(), truth, text, capture })
     }
 }

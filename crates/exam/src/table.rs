@@ -160,9 +160,13 @@ without it takes at least 3 % and 50 ms less.";
 pub fn ledger(exams: &[(ExamPlan, Exam)]) -> String {
     let mut out = String::from("# Verdicts and cures on drawn transfers\n");
     for (plan, exam) in exams {
-        let (name, flag) = match plan.transport {
-            Transport::Tcp => ("Captures of TCP", "--tcp"),
-            Transport::Quic => ("Logs of QUIC", "--quic"),
+        let (name, flag) = match (plan.transport, plan.engine.kernel()) {
+            (Transport::Tcp, None) => ("Captures of TCP".to_owned(), "--tcp".to_owned()),
+            (Transport::Quic, _) => ("Logs of QUIC".to_owned(), "--quic".to_owned()),
+            (Transport::Tcp, Some(kernel)) => (
+                format!("Captures of TCP, with the kernel {kernel} for all hosts of Linux"),
+                format!("--tcp --kernel {kernel}"),
+            ),
         };
         let (seed, count) = (plan.seed, plan.numbers.len());
         let _ = writeln!(out, "\n## {name}\n\n{}\n", distribution(plan.transport));

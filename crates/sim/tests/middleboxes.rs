@@ -317,7 +317,7 @@ fn a_box_resets_both_ends() {
                 // Each end accepts it: it sends no more, but answers what is in flight by RSTs.
                 let sent = wire.at(host, true).into_iter();
                 let alive = sent.filter(|(_, segment)| !segment.flags.has(Flags::RST));
-                let last = alive.map(|(at, _)| at).last().unwrap();
+                let last = alive.map(|(at, _)| at).next_back().unwrap();
                 assert!(last <= times[0], "{profile}: {trigger:?}: host {host}: {last}");
             }
             if let ResetTrigger::Bytes(bytes) = trigger {

@@ -128,7 +128,7 @@ pub fn emit_too_big(
                 next_header: IpNumber::IPV6_ICMP,
                 source: dst.octets(),
                 destination: src.octets(),
-                ..about.clone()
+                ..about
             };
             let payload = quoted(&about.to_bytes());
             let kind = Icmpv6Type::PacketTooBig { mtu: message.mtu };

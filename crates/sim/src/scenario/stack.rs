@@ -7,6 +7,7 @@ use units::Duration;
 
 /// The transport stack of a host.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "hosts are few, and most have TCP")]
 pub enum StackSpec {
     /// TCP.
     Tcp(TcpStack),
