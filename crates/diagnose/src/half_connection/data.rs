@@ -119,7 +119,7 @@ impl HalfConnection {
         // they are further apart than a round trip.
         let is_alone = self.board.flight() < 2 * self.segment.mss;
         let is_late = |least: Duration| at.since(self.last.sent) > least / 4;
-        // Without any round trip nothing tells what is late, and the shortest decides later.
+        // Without any round trip nothing shows what is late, and the shortest decides later.
         let quiet = is_alone && self.rtt.min.is_some_and(is_late);
         if self.rtt.echo(at, echo, whole, quiet)
             && whole

@@ -1,6 +1,6 @@
 //! How much longer than the shortest way packets took, by the timestamps of the host that sent them.
 //!
-//! A timestamp tells when its packet was sent (RFC 7323 section 4), by a clock whose offset is unknown and whose rate is
+//! A timestamp shows when its packet was sent (RFC 7323 section 4), by a clock whose offset is unknown and whose rate is
 //! one of a few. So the least difference between arrival and timestamp is the empty path, and what is more is a wait
 //! in one direction: a round trip that grows does not show in which.
 

@@ -57,7 +57,7 @@ pub(crate) struct PeerWindow {
     probes: u64,
     /// The last probe beyond the window, which a receiver may accept: its range.
     probe: Option<(Offset, Offset)>,
-    /// Its scale, where no handshake tells it.
+    /// Its scale, where no handshake has it.
     guess: ScaleGuess,
 }
 

@@ -106,7 +106,7 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
     )
 }
 
-/// What data that are never acknowledged tell: they follow a rest, or only they are so large.
+/// What data that are never acknowledged show: they follow a rest, or only they are so large.
 fn kind_of_silence(case: &DiagnosisCase<'_>) -> &'static str {
     let flow = case.flow;
     let mut silent = flow.rounds.iter().filter(|round| round.start >= flow.last_delivery);

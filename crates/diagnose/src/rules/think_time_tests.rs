@@ -130,7 +130,7 @@ fn a_slow_client_is_named_at_any_capture_point() {
     }
 }
 
-/// Without the SYNs, the port of a client tells who it is.
+/// Without the SYNs, the port of a client shows who it is.
 #[test]
 fn a_slow_server_is_named_without_the_opening() {
     let session = RequestSession { has_opening: false, ..RequestSession::regular((300, 10), 5) };

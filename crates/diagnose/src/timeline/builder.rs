@@ -433,7 +433,7 @@ impl TimelineBuilder<'_> {
         if random as u64 >= crate::rules::ENOUGH_LOSSES {
             course.linear_growths.clear();
         }
-        // The growth after a loss is the loss's; another has no finding of its own that could tell of it.
+        // The growth after a loss is the loss's; another has no finding of its own that could hold it.
         for linear_growth in course.linear_growths.iter().filter(|growth| !growth.is_of_loss()) {
             let lost = &mut course.lost[linear_growth.blame as usize];
             *lost = lost.saturating_sub(linear_growth.lost);
