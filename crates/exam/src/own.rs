@@ -64,7 +64,10 @@ pub(crate) fn costs(
             link.insert("buffer".into(), bytes(LARGE_BUFFER));
         }
     };
-    add(if is_quic { &["CC811"] } else { &["CC103", "CC202"] }, without(&never_full)?);
+    // It may lose the end of a flight, or all of one.
+    let of_queue: &[&str] =
+        if is_quic { &["CC811"] } else { &["CC103", "CC202", "CC203", "CC204"] };
+    add(of_queue, without(&never_full)?);
     let World { rate, size, count, workload, .. } = *world;
     let has_no_waits = matches!(workload, Workload::Bulk | Workload::Requests | Workload::Dialogue);
     if has_no_waits && is_healthy {
