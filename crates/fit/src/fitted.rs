@@ -222,15 +222,20 @@ impl PathFit {
             (_, None) => "too few packets for an estimate: assumed to be fast".to_owned(),
         };
         reported("rate", why);
-        let in_time = (rtt / 4).max(flow.reordering.late.as_nanos());
-        let before = || LossEstimate::at_receiver(packets, flow.dir, flow.mss, in_time);
+        let before = |late| LossEstimate::at_receiver(packets, flow.dir, flow.mss, late);
         let after = || LossEstimate::at_sender(packets, flow.dir, flow.mss, rtt);
+        // What was lost before a point between the hosts comes there late, as if it were overtaken.
+        let mut resent = 0;
         let mut losses = match flow.point {
-            CapturePoint::Receiver => before(),
-            // They are lost before this point, or after it.
+            CapturePoint::Receiver => before((rtt / 4).max(flow.reordering.late.as_nanos())),
             CapturePoint::Middle => {
-                let (before, after) = (before(), after());
-                if before.packets.len() > after.packets.len() { before } else { after }
+                let (before, after) = (before(rtt / 2), after());
+                if before.packets.len() > after.packets.len() {
+                    resent = before.packets.len() as u64;
+                    before
+                } else {
+                    after
+                }
             }
             _ => after(),
         };
@@ -283,7 +288,7 @@ impl PathFit {
             );
         }
         let late = late(
-            flow.reordering.packets,
+            flow.reordering.packets.saturating_sub(resent),
             flow.reordering.late.as_nanos(),
             path.extent,
             flow.counts.new,
