@@ -226,6 +226,10 @@ pub(crate) struct DiagnoseArgs {
     /// The files are parts of one capture, as tcpdump -C and -G write them: join them in order of time
     #[arg(long)]
     pub(crate) ring: bool,
+    /// Do not try cures: without it the cures of the worst connections are simulated, of captures of at most
+    /// 256 MiB
+    #[arg(long)]
+    pub(crate) no_cures: bool,
     /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,

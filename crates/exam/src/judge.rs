@@ -2,7 +2,7 @@
 
 use diagnose::AnalysisSettings;
 use diagnose::rules::{Finding, Severity};
-use ingest::diagnosis::DiagnosisReport;
+use ingest::diagnosis::{DiagnosisReport, Prediction};
 use ingest::inputs::{self, InputFile, ReadMode};
 use units::Duration;
 use whatif::WhatIf;
@@ -43,10 +43,8 @@ pub struct PredictedCure {
     pub name: &'static str,
     /// The time that it takes in truth.
     pub truth: Duration,
-    /// The predicted time; without one, why.
-    pub prediction: Result<Duration, String>,
-    /// The program says that the fit is good enough.
-    pub licensed: bool,
+    /// The predicted time, and what the program says that it is worth; without one, why.
+    pub prediction: Result<(Duration, Prediction), String>,
 }
 
 /// How an answer compares with the truth.
@@ -162,15 +160,26 @@ fn judge_captures(case: &RunCase) -> Result<Answer, String> {
         let answer = captured
             .ok_or("the capture has no connection".to_owned())
             .and_then(|one| WhatIf::of(one, &cure.request).map_err(|error| error.to_string()));
-        let licensed = answer.as_ref().is_ok_and(|answer| answer.licensed);
+        let outside = answer.as_ref().map(|answer| outside(case, answer)).unwrap_or_default();
         let prediction = answer.and_then(|answer| {
-            let one = answer.alternatives.first().ok_or("no alternative")?;
-            Ok(Duration::from_nanos((one.course.time_s * 1e9) as u64))
+            let one = answer.alternatives.into_iter().next().ok_or("no alternative")?;
+            Ok((Duration::from_nanos((one.course.time_s * 1e9) as u64), one.prediction))
         });
-        PredictedCure { name: cure.name, truth: cure.duration, prediction, licensed }
+        let truth = cure.duration.saturating_sub(outside);
+        PredictedCure { name: cure.name, truth, prediction }
     });
     let cures = cures.collect();
     Ok(answer(case, diagnosis.primary, &diagnosis.findings, laws, cures))
+}
+
+/// Time of the transfer that is not part of the time that `whatif` states, which counts from the first packet at the
+/// capture point to the last delivery there: at most two round trips, for the request and the way of both.
+fn outside(case: &RunCase, answer: &WhatIf) -> Duration {
+    let stated = Duration::from_nanos((answer.recorded.time_s * 1e9) as u64);
+    let most = Duration::from_micros(2 * case.case.world.round_trip());
+    Some(case.truth.duration.saturating_sub(stated))
+        .filter(|&rest| rest <= most)
+        .unwrap_or_default()
 }
 
 /// The judged answer of these findings.

@@ -3,6 +3,7 @@
 use core::fmt::Write as _;
 use std::collections::BTreeMap;
 
+use ingest::diagnosis::{Prediction, Validity};
 use serde::Serialize;
 use units::Duration;
 
@@ -52,6 +53,9 @@ pub struct DrawResult {
     pub cures: Vec<CureResult>,
 }
 
+/// Largest error of a predicted time that is right.
+const NEAR: f64 = 0.1;
+
 /// A cure, predicted and applied.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CureResult {
@@ -61,8 +65,8 @@ pub struct CureResult {
     pub truth_s: f64,
     /// The predicted time, in seconds.
     pub predicted_s: Option<f64>,
-    /// The program trusts its fit.
-    pub licensed: bool,
+    /// What the program says that it is worth.
+    pub prediction: Option<Prediction>,
     /// Why there is no prediction.
     pub refused: Option<String>,
 }
@@ -98,8 +102,8 @@ impl DrawResult {
                 .map(|cure| CureResult {
                     name: cure.name,
                     truth_s: seconds(cure.truth),
-                    predicted_s: cure.prediction.as_ref().ok().copied().map(seconds),
-                    licensed: cure.licensed,
+                    predicted_s: cure.prediction.as_ref().ok().map(|one| seconds(one.0)),
+                    prediction: cure.prediction.as_ref().ok().map(|one| one.1.clone()),
                     refused: cure.prediction.as_ref().err().cloned(),
                 })
                 .collect(),
@@ -320,21 +324,33 @@ fn cures(out: &mut String, results: &[DrawResult]) {
         return;
     }
     out.push_str(
-        "\ncure                    applied  predicted  within 10 %      trusted and off by more\n",
+        "\ncure                    applied  figures  within 10 %      off by more  ranges  right           none\n",
     );
     for (name, cures) in by_name {
-        let error = |cure: &&&CureResult| {
-            cure.predicted_s.map(|predicted| (predicted - cure.truth_s).abs() / cure.truth_s)
+        let worth = |cure: &&&CureResult| cure.prediction.as_ref().map(|one| one.validity);
+        let of_worth = |validity| cures.iter().filter(move |cure| worth(cure) == Some(validity));
+        let near = |cure: &&&CureResult| {
+            let predicted = cure.predicted_s.unwrap_or(f64::INFINITY);
+            (predicted - cure.truth_s).abs() <= NEAR * cure.truth_s
         };
-        let predicted = cures.iter().filter(|cure| cure.predicted_s.is_some()).count();
-        let near = cures.iter().filter(|cure| error(cure).is_some_and(|e| e <= 0.1)).count();
-        let misled = |cure: &&&CureResult| cure.licensed && error(cure).is_some_and(|e| e > 0.1);
-        let misled = cures.iter().filter(misled).count();
+        let is_within = |cure: &&&CureResult| {
+            let range = cure.prediction.as_ref().map(|one| (one.low_s, one.high_s));
+            range.is_some_and(|(low, high)| {
+                low <= cure.truth_s * (1.0 + NEAR) && cure.truth_s * (1.0 - NEAR) <= high
+            })
+        };
+        let figures = of_worth(Validity::Figure).count();
+        let good = of_worth(Validity::Figure).filter(near).count();
+        let ranges = of_worth(Validity::Range).count();
+        let right = of_worth(Validity::Range).filter(is_within).count();
         let _ = writeln!(
             out,
-            "{name:<23} {:>7}  {predicted:>9}  {:<15}  {misled:>23}",
+            "{name:<23} {:>7}  {figures:>7}  {:<15}  {:>11}  {ranges:>6}  {:<14}  {:>4}",
             cures.len(),
-            of(near, predicted),
+            of(good, figures),
+            figures - good,
+            of(right, ranges),
+            cures.len() - figures - ranges,
         );
     }
 }

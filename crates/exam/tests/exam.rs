@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ackclock_exam as exam;
+use exam::capture::CapturePoint;
 use exam::{Case, Engine, ExamPlan, FaultKind, Transport, table};
+use ingest::diagnosis::Validity;
 use scenario::{Overrides, load};
 
 fn plan(transport: Transport, seed: u64, numbers: core::ops::Range<u64>) -> ExamPlan {
@@ -94,4 +96,33 @@ fn the_page_of_the_ledger_names_command_and_distribution() {
     let page = table::ledger(&[(plan, exam)]);
     assert!(page.contains("$ cargo xtask exam --tcp --seed 4 --count 2\n"), "{page}");
     assert!(page.contains("A third is healthy"), "{page}");
+}
+
+/// Losses before a capture between the hosts are fitted: the cure without them has a time.
+#[test]
+fn losses_before_a_capture_between_the_hosts_are_fitted() {
+    let draws = (0..4_000).map(|number| Case::draw(Transport::Tcp, 2, number));
+    let is_lossy = |case: &Case| {
+        let kinds: Vec<_> = case.faults.iter().map(exam::Fault::kind).collect();
+        kinds == [FaultKind::RandomLoss]
+            && case.settings.point == CapturePoint::Middle
+            && !case.settings.without_syn
+    };
+    let mut predicted = Vec::new();
+    for case in draws.filter(is_lossy) {
+        let run = case.run(&Engine::Models).unwrap();
+        let answer = exam::judge(&run).unwrap();
+        let first = answer.cures.into_iter().find(|cure| cure.name == "loss removed");
+        predicted.extend(first.map(|cure| {
+            let (time, prediction) = cure.prediction.unwrap();
+            let off = time.as_secs_f64() / cure.truth.as_secs_f64() - 1.0;
+            (prediction.validity, off)
+        }));
+        if predicted.len() == 6 {
+            break;
+        }
+    }
+    let near =
+        predicted.iter().filter(|(validity, off)| *validity != Validity::None && off.abs() <= 0.1);
+    assert!(near.count() >= 4, "{predicted:?}");
 }

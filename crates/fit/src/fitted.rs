@@ -9,6 +9,7 @@ use packet::{Dir, Flags, IpVersion};
 
 use units::Duration;
 
+use crate::bottleneck::BurstRate;
 use crate::losses::SequenceUnwrapper;
 use crate::{LossEstimate, PeerSystem, WritePattern};
 
@@ -90,12 +91,20 @@ pub struct PathFit {
     pub rtt: u64,
     /// Rate of the bottleneck in bit/s of IP packets; `None` if it was never seen busy.
     pub rate: Option<u64>,
+    /// The bottleneck was seen busy; else its rate is at least the one above.
+    pub is_rate_seen: bool,
+    /// The highest rate that it may have, where cross traffic or an idle path leaves it open; `None`: any.
+    pub rate_at_most: Option<u64>,
+    /// Packets sent together were spaced by it.
+    pub is_rate_spaced: bool,
     /// Capacity of its queue in IP bytes; `None` if it was never seen full.
     pub buffer: Option<u64>,
     /// Losses other than queue overflows.
     pub losses: LossEstimate,
-    /// Losses by queue overflow.
+    /// Losses by queue overflow, and the numbers of those packets with their times.
     pub overflows: u64,
+    /// See `overflows`.
+    pub overflowed: Vec<(u64, u64)>,
     /// Stall without loss, in ns from the handshake: start and end.
     pub held: Option<(u64, u64)>,
     /// Reordering, if any.
@@ -108,6 +117,10 @@ pub struct PathFit {
     pub bursts: bool,
     /// Maximum bytes in flight, which the buffers of both endpoints held.
     pub flight: u64,
+    /// At least half of the round trips have about the same flight.
+    pub is_flight_level: bool,
+    /// Size of the sender's buffer, in the unit of its knob, if it limited the sender.
+    pub send_buffer: Option<u64>,
     /// Read rate of the receiver in bit/s, if it limited the sender.
     pub reads: Option<u64>,
     /// Write pattern of the application.
@@ -187,8 +200,12 @@ impl PathFit {
         let bits = |payload: f64| (wire(payload) * 8.0) as u64;
         let shared = course.shared();
         let own = shared.map(|(share, _)| share);
-        let rate = own.or(path.rate).or(path.burst_rate).map(bits);
-        let why = match (path.rate, rate) {
+        let bursts = BurstRate::of(packets, flow.dir, flow.mss, flow.point);
+        // Bursts faster than the rate of the whole show that something else than the bottleneck spaced the rest.
+        let whole = || bursts.map(|bursts| bursts.or_usual(path.rate)).or(path.rate);
+        let seen = own.or_else(whole);
+        let rate = seen.or(path.burst_rate).map(bits);
+        let why = match (seen, rate) {
             (Some(_), Some(rate)) if let Some((_, all)) = shared => {
                 format!(
                     "{rate} bit/s: this connection's part of {} bit/s while packets were queued; the rest is \
@@ -205,16 +222,22 @@ impl PathFit {
             (_, None) => "too few packets for an estimate: assumed to be fast".to_owned(),
         };
         reported("rate", why);
-        let at_receiver = flow.point == CapturePoint::Receiver;
-        let mut losses = if at_receiver {
-            LossEstimate::at_receiver(
-                packets,
-                flow.dir,
-                flow.mss,
-                (rtt / 4).max(flow.reordering.late.as_nanos()),
-            )
-        } else {
-            LossEstimate::at_sender(packets, flow.dir, flow.mss, rtt)
+        let before = |late| LossEstimate::at_receiver(packets, flow.dir, flow.mss, late);
+        let after = || LossEstimate::at_sender(packets, flow.dir, flow.mss, rtt);
+        // What was lost before a point between the hosts comes there late, as if it were overtaken.
+        let mut resent = 0;
+        let mut losses = match flow.point {
+            CapturePoint::Receiver => before((rtt / 4).max(flow.reordering.late.as_nanos())),
+            CapturePoint::Middle => {
+                let (before, after) = (before(rtt / 2), after());
+                if before.packets.len() > after.packets.len() {
+                    resent = before.packets.len() as u64;
+                    before
+                } else {
+                    after
+                }
+            }
+            _ => after(),
         };
         let overflow = |episode: &RecoveryEpisode| {
             episode.rtt.saturating_sub(base) * 5 >= path.queue * 3
@@ -229,9 +252,8 @@ impl PathFit {
             .sum::<u64>();
         let all = losses.packets.len() as u64;
         let overflows = if path.rate.is_some() && full * 2 >= all.max(1) { all } else { 0 };
-        if overflows > 0 {
-            losses.packets.clear();
-        }
+        let overflowed =
+            if overflows > 0 { core::mem::take(&mut losses.packets) } else { Vec::new() };
         let buffer = rate.filter(|_| overflows > 0).map(|rate| {
             (rate as f64 / 8.0 * path.queue.as_nanos() as f64 / 1e9) as u64 + flow.mss + headers
         });
@@ -266,7 +288,7 @@ impl PathFit {
             );
         }
         let late = late(
-            flow.reordering.packets,
+            flow.reordering.packets.saturating_sub(resent),
             flow.reordering.late.as_nanos(),
             path.extent,
             flow.counts.new,
@@ -322,6 +344,11 @@ impl PathFit {
         if let WritePattern::Paced(bytes, every) = writes {
             reported("application", format!("it writes {bytes} B every {} us", every / 1_000));
         }
+        let flight = flow.rounds.iter().map(|round| round.flight).max().unwrap_or(0);
+        let mut flights: Vec<u64> = flow.rounds.iter().map(|round| round.flight).collect();
+        flights.sort_unstable();
+        let median = flights.get(flights.len() / 2).copied().unwrap_or(0);
+        let level = flights.iter().filter(|flight| flight.abs_diff(median) * 8 <= median).count();
         let (sender, receiver) =
             (PeerSystem::of(analysis, flow.dir), PeerSystem::of(analysis, flow.dir.reversed()));
         reported("ends", format!("by their SYNs, {} sends to {}", sender.name(), receiver.name()));
@@ -337,21 +364,32 @@ impl PathFit {
             delivered: delivered(analysis, flow.dir, begin.as_nanos()),
             rtt,
             rate,
+            is_rate_seen: seen.is_some() && own.is_none(),
+            rate_at_most: shared.map(|(_, all)| bits(all)),
+            is_rate_spaced: bursts.is_some(),
             buffer,
             losses,
             overflows,
+            overflowed,
             held,
             late,
             per_ack,
             window,
             bursts: flow.point == CapturePoint::Sender && flow.counts.bursts > 0,
-            flight: flow.rounds.iter().map(|round| round.flight).max().unwrap_or(0),
+            flight,
+            is_flight_level: level * 2 >= flow.rounds.len(),
+            send_buffer: None,
             reads,
             writes,
             sender,
             receiver,
             bases,
         })
+    }
+
+    /// Whether the scenario's receiver is Linux: any that is not known to be FreeBSD.
+    pub fn receives_as_linux(&self) -> bool {
+        self.receiver != PeerSystem::FreeBsd
     }
 
     /// Returns the MTU of both endpoints.

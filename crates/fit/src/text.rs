@@ -11,7 +11,7 @@ use units::{Bytes, Duration, Rate};
 
 pub(crate) use crate::fitted::MTU;
 use crate::fitted::ReorderingFit;
-use crate::{Basis, LossEstimate, PathFit, PeerSystem, WritePattern};
+use crate::{Basis, LossEstimate, PathFit, WritePattern};
 
 /// Assumed rate of a path whose bottleneck was never seen busy, in bit/s.
 const FAST: u64 = 10_000_000_000;
@@ -70,14 +70,16 @@ impl PathFit {
             cc: cc.and_then(given),
             mtu: given(Bytes(self.mtu())),
             tso: self.bursts.then(|| true.into()),
-            knobs: send_buffer_knobs(profile, self.flight),
+            knobs: match self.send_buffer {
+                Some(size) => small_send_buffer_knobs(profile, size),
+                None => send_buffer_knobs(profile, self.flight),
+            },
             ..HostTable::default()
         }
     }
 
     fn receiver(&self) -> HostTable {
-        let profile =
-            if self.receiver == PeerSystem::FreeBsd { "freebsd-14.3" } else { "linux-6.18" };
+        let profile = if self.receives_as_linux() { "linux-6.18" } else { "freebsd-14.3" };
         let linux = is_linux(profile);
         // The receive offload waits at most a fraction of the round trip.
         let wait = given(Duration::from_micros((self.rtt / 20_000).clamp(1, 1_000)));
@@ -135,6 +137,20 @@ pub(crate) fn send_buffer_knobs(profile: &str, flight: u64) -> Knobs {
         false => named([
             ("kern.ipc.maxsockbuf", RawValue::from(room)),
             ("net.inet.tcp.sendbuf_max", RawValue::from(room)),
+        ]),
+    }
+}
+
+/// Returns the knobs of a TCP sender whose buffer has this size.
+fn small_send_buffer_knobs(profile: &str, size: u64) -> Knobs {
+    let size = Bytes(size.clamp(BUFFERS.0, BUFFERS.1));
+    match is_linux(profile) {
+        true => {
+            named([("net.ipv4.tcp_wmem", RawValue::from([Bytes(BUFFERS.0), size, size].to_vec()))])
+        }
+        false => named([
+            ("net.inet.tcp.sendspace", RawValue::from(size)),
+            ("net.inet.tcp.sendbuf_auto", RawValue::from(0)),
         ]),
     }
 }

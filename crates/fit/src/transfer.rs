@@ -4,6 +4,18 @@ use packet::Dir;
 
 use crate::{Basis, LossPattern, PathFit, QuicFit};
 
+/// What a recording leaves open about its path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PathDoubt {
+    /// The bottleneck was never seen busy: its rate may be higher.
+    Rate,
+    /// The queue was never seen full: it may be as short as one or two bandwidth-delay products.
+    Queue,
+}
+
+/// A queue of a path that holds little, in bytes.
+const LEAST_QUEUE: u64 = 30_000;
+
 /// What was recorded of a transfer. Times are in ns.
 #[derive(Debug, Clone, Copy)]
 pub struct RecordedTransfer<'a> {
@@ -41,6 +53,17 @@ pub trait FittedTransfer {
     fn ahead(&self) -> u64;
     /// Whether a scenario of other senders draws at random.
     fn is_random(&self) -> bool;
+    /// Whether the queue of the path was seen full.
+    fn has_full_queue(&self) -> bool;
+    /// The same transfer over other paths that the recording allows.
+    fn other_paths(&self) -> Vec<(PathDoubt, Box<dyn FittedTransfer>)> {
+        Vec::new()
+    }
+    /// The same transfer for changes of knobs: they may show of which system an unknown host is.
+    fn for_knobs(&self, changes: &[String]) -> Option<Box<dyn FittedTransfer>> {
+        let _ = changes;
+        None
+    }
     /// Basis of the estimates.
     fn bases(&self) -> &[Basis] {
         self.recorded().bases
@@ -74,6 +97,32 @@ impl FittedTransfer for PathFit {
         !self.losses.packets.is_empty()
     }
 
+    fn for_knobs(&self, changes: &[String]) -> Option<Box<dyn FittedTransfer>> {
+        Some(Box::new(Self::for_knobs(self, changes)))
+    }
+
+    fn has_full_queue(&self) -> bool {
+        self.buffer.is_some()
+    }
+
+    fn other_paths(&self) -> Vec<(PathDoubt, Box<dyn FittedTransfer>)> {
+        let mut others: Vec<(PathDoubt, Box<dyn FittedTransfer>)> = Vec::new();
+        let goodput = (self.bytes as f64 * 8e9 / self.time.max(1) as f64) as u64;
+        if !self.is_rate_seen {
+            // The fastest that scenarios have, or the slowest that carried the data.
+            let rate = if self.rate.is_some() { self.rate_at_most } else { Some(goodput.max(1)) };
+            others.push((PathDoubt::Rate, Box::new(Self { rate, ..self.clone() })));
+        }
+        if let (Some(rate), None) = (self.rate, self.buffer) {
+            let product = (rate as f64 / 8.0 * self.rtt as f64 / 1e9) as u64;
+            for products in [1, 2] {
+                let buffer = Some((products * product).max(LEAST_QUEUE));
+                others.push((PathDoubt::Queue, Box::new(Self { buffer, ..self.clone() })));
+            }
+        }
+        others
+    }
+
     fn scenario(&self, profile: &str, cc: Option<&str>, losses: LossPattern, seed: u64) -> String {
         Self::scenario(self, profile, cc, losses, seed)
     }
@@ -99,6 +148,10 @@ impl FittedTransfer for QuicFit {
 
     fn is_random(&self) -> bool {
         !self.losses.packets.is_empty() || self.late.is_some()
+    }
+
+    fn has_full_queue(&self) -> bool {
+        self.buffer.is_some()
     }
 
     fn scenario(&self, profile: &str, cc: Option<&str>, losses: LossPattern, seed: u64) -> String {

@@ -10,6 +10,7 @@ mod beside;
 mod both_ends;
 mod captured_quic;
 mod csv_table;
+mod cures;
 mod exchange;
 mod explain;
 mod filter_expression;
@@ -46,6 +47,8 @@ use crate::inputs::{
 pub use filter_expression::{FilterError, FilterExpression};
 pub use selection::{ConnectionFilter, ConnectionOrder};
 
+pub use cures::{Prediction, TriedCure, Validity};
+
 pub use captured_quic::{UNSEEN as UNSEEN_IN_CAPTURES_OF_QUIC, text as captured_quic_text};
 pub use exchange::exchange_lines;
 pub use explain::{UnknownCode, explain, list};
@@ -63,8 +66,8 @@ use joined::CapturePairReport;
 use selection::code_bit;
 use units::Duration;
 
-/// Most packets kept for the graphs of a capture.
-const PACKETS: usize = 1_000_000;
+/// Most packets of a connection that are kept for the graphs of a page.
+pub const PACKETS_OF_PAGES: usize = 1_000_000;
 
 /// Diagnosed connections by file.
 #[derive(Debug)]
@@ -119,6 +122,8 @@ pub struct ConnectionReport {
     pub duration: Duration,
     /// Goodput of the main direction, in bits per second.
     pub goodput_bps: u64,
+    /// Cures of the primary finding that were tried; empty unless they were.
+    pub cures: Vec<TriedCure>,
     /// Codes of its findings: see [`has_finding`](Self::has_finding).
     codes: u64,
     /// Whether its packets allow a verdict: see [`is_judged`].
@@ -206,19 +211,20 @@ impl DiagnosisReport {
     /// # Errors
     /// The first file that cannot be read, or has nothing usable.
     pub fn read(sources: Vec<InputFile<'_>>, graphs: bool) -> Result<Self, ReadError> {
-        Self::read_with(sources, graphs, ReadMode::default())
+        let packets = if graphs { PACKETS_OF_PAGES } else { 0 };
+        Self::read_with(sources, packets, ReadMode::default())
     }
 
-    /// Reads files as [`read`](Self::read) does; `mode`: parts of one capture, reports while reading.
+    /// Reads files as [`read`](Self::read) does. `packets`: how many are kept of a connection; `mode`: parts of
+    /// one capture, reports while reading.
     ///
     /// # Errors
     /// As [`read`](Self::read).
     pub fn read_with(
         sources: Vec<InputFile<'_>>,
-        graphs: bool,
+        packets: usize,
         mode: ReadMode<'_>,
     ) -> Result<Self, ReadError> {
-        let packets = if graphs { PACKETS } else { 0 };
         let settings = AnalysisSettings { turns: fit::MAX_EVENTS, packets };
         Ok(Self::of(inputs::read_with(sources, settings, mode)?))
     }
@@ -282,6 +288,7 @@ impl DiagnosisReport {
                     bytes,
                     duration,
                     goodput_bps,
+                    cures: Vec::new(),
                     codes,
                     is_judged,
                 }

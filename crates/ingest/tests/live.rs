@@ -20,7 +20,7 @@ fn live(source: InputFile<'_>, every: Duration) -> (Vec<LiveInterval>, Diagnosis
     let mut intervals = Vec::new();
     let mut keep = |interval: &LiveInterval| intervals.push(interval.clone());
     let mode = ReadMode { live: Some(LiveReporter::new(every, &mut keep)), ..ReadMode::default() };
-    let report = DiagnosisReport::read_with(vec![source], false, mode).unwrap();
+    let report = DiagnosisReport::read_with(vec![source], 0, mode).unwrap();
     (intervals, report)
 }
 
@@ -156,7 +156,7 @@ fn parts_of_a_capture_are_joined() {
         let source =
             |&n: &usize| InputFile { name: format!("part{n}"), bytes: Box::new(&parts[n][..]) };
         let mode = ReadMode { is_ring, ..ReadMode::default() };
-        DiagnosisReport::read_with(order.iter().map(source).collect(), false, mode)
+        DiagnosisReport::read_with(order.iter().map(source).collect(), 0, mode)
     };
     let whole = InputFile { name: "whole".to_owned(), bytes: Box::new(&capture[..]) };
     let whole = DiagnosisReport::read(vec![whole], false).unwrap();

@@ -5,25 +5,40 @@
 //! by how well they match the recorded delivery curve. If the best one matches, it simulates the
 //! requested alternatives.
 
+mod alternatives;
 mod cures;
 mod curve;
 mod page;
+mod prediction;
 mod quic;
+mod reproduction;
+mod send_trace;
+mod settings;
+mod simulate;
 mod text;
+mod tried;
 
-use fit::{FitError, FittedTransfer, LossPattern, PathFit, PeerSystem};
+use core::cmp::Ordering;
+
+use fit::{FitError, FittedTransfer, LossPattern, PathFit};
 use serde::Serialize;
 use sim::RunError;
-use sim::scenario::{Scenario, TapPoint, TapSpec};
-use tcp::profile::Family;
+use sim::scenario::Scenario;
+use tcp::profile::{Family, TcpProfile};
 
+use ingest::diagnosis::Prediction;
 use ingest::inputs::CapturedConnection;
-use runner::stop::{self, NEVER, StopFlag};
-use scenario::{Overrides, ScenarioError, load};
+use runner::stop::{NEVER, StopFlag};
+use scenario::ScenarioError;
+
+use alternatives::{FittedPath, called};
+use reproduction::{Reproduction, reported, reproduce, senders};
+use simulate::{course, simulate, with_kernels};
 
 pub use curve::{DeliveryCurve, TransferProgress};
 use curve::{misfit, windows_match};
 pub use quic::quic_scenario_of;
+pub use tried::try_cures;
 
 /// Version of the JSON format; a new field does not change it, a changed or removed one does.
 pub const FORMAT: u32 = 1;
@@ -31,10 +46,10 @@ pub const FORMAT: u32 = 1;
 /// Sender events to keep of a capture, to match its windows.
 pub use fit::MAX_EVENTS;
 
-/// Runs of an alternative with random losses.
-const SEEDS: u64 = 10;
 /// Largest misfit of the best sender that allows predictions.
 const MAX_MISFIT: f64 = 0.10;
+/// Misfits that differ by no more do not distinguish two senders.
+const AS_NEAR: f64 = 0.02;
 
 /// The requested alternatives.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -158,6 +173,9 @@ pub struct Alternative {
     pub spread_s: (f64, f64),
     /// Time of the median run relative to the best fitting sender's.
     pub time_ratio: f64,
+    /// What the time is worth.
+    #[serde(flatten)]
+    pub prediction: Prediction,
 }
 
 /// Runs a scenario with real kernels as its Linux hosts.
@@ -177,15 +195,6 @@ pub fn scenario_of(stream: &CapturedConnection) -> Result<String, FitError> {
     let (profile, cc) =
         *senders.iter().find(|sender| reported.contains(sender)).unwrap_or(&senders[0]);
     Ok(fitted.scenario(profile, cc, LossPattern::Same, 1))
-}
-
-/// Senders that match the recorded windows; empty if no known sender does, or if the sender events
-/// were not kept.
-fn reported(stream: &CapturedConnection) -> Vec<(&'static str, Option<&'static str>)> {
-    let guesses = fit::guesses(&stream.analysis());
-    let Some(best) = guesses.first().filter(|best| best.fits()) else { return Vec::new() };
-    let reported = guesses.iter().filter(|guess| guess.equals(best));
-    reported.map(|guess| (guess.profile, Some(guess.cc))).collect()
 }
 
 impl WhatIf {
@@ -208,15 +217,10 @@ impl WhatIf {
         stop: StopFlag<'_>,
         kernels: Option<&KernelRunner<'_>>,
     ) -> Result<Self, WhatIfError> {
-        let fitted = PathFit::of(&stream.analysis()).map_err(WhatIfError::Fit)?;
-        let reported = reported(stream);
-        let senders = senders(fitted.sender).iter().map(|&(profile, cc)| PossibleSender {
-            profile,
-            cc,
-            shown_by_windows: Some(reported.contains(&(profile, cc))),
-        });
-        let (mut answer, best) = Self::candidates(&fitted, senders.collect(), stop, kernels)?;
-        answer.alternatives = requested(&fitted, question, &best, stop, kernels)?;
+        let Reproduction { fitted, mut answer, best } = reproduce(stream, stop, kernels)?;
+        let senders = &answer.senders;
+        let path = FittedPath { fitted: &fitted, best: &best, senders, stop, kernels };
+        answer.alternatives = path.requested(question)?;
         Ok(answer)
     }
 
@@ -235,7 +239,7 @@ impl WhatIf {
             let misfit = misfit(fitted.delivered(), &seen.delivered, fitted.bytes(), fitted.time());
             let shown_by_windows = shown_by_windows
                 .unwrap_or_else(|| windows_match(fitted.windows(), &seen.windows, fitted.bytes()));
-            let sender = called(profile, cc);
+            let sender = called((profile, cc));
             candidates.push((
                 Candidate { sender, shown_by_windows, course, progress: seen, kernel, misfit },
                 profile,
@@ -245,9 +249,16 @@ impl WhatIf {
         // A stack that is not the default (FreeBSD's RACK) is preferred only if no default stack
         // explains the recording.
         let usual = |one: &Candidate| one.misfit <= MAX_MISFIT && !one.sender.contains("-rack-");
+        let least = candidates.iter().map(|one| one.0.misfit).fold(f64::INFINITY, f64::min);
+        // Of those that are about as near, the most usual is first.
+        let near = |one: &Candidate| one.misfit <= least + AS_NEAR;
         candidates.sort_by(|(a, ..), (b, ..)| {
             let reported = b.shown_by_windows.cmp(&a.shown_by_windows);
-            reported.then(usual(b).cmp(&usual(a))).then(a.misfit.total_cmp(&b.misfit))
+            let order = reported.then(usual(b).cmp(&usual(a))).then(near(b).cmp(&near(a)));
+            order.then_with(|| match near(a) {
+                true => Ordering::Equal,
+                false => a.misfit.total_cmp(&b.misfit),
+            })
         });
         let (candidate, profile, cc) = candidates[0].clone();
         let answer = Self {
@@ -267,30 +278,16 @@ impl WhatIf {
             senders: candidates.into_iter().map(|(candidate, ..)| candidate).collect(),
             alternatives: Vec::new(),
         };
-        Ok((answer, BestSender { profile, cc, time_s: candidate.course.time_s }))
+        let Candidate { course, misfit, .. } = candidate;
+        let end_error = (course.time_s / answer.recorded.time_s - 1.0).abs();
+        let error = misfit.max(end_error);
+        Ok((answer, BestSender { profile, cc, time_s: course.time_s, misfit, error }))
     }
 
     /// As JSON, pretty-printed, with a newline at the end.
     pub fn to_json(&self) -> String {
         // It has no maps with keys other than strings and no fallible serializer.
         serde_json::to_string_pretty(self).unwrap_or_default() + "\n"
-    }
-}
-
-/// Senders of a system.
-fn senders(system: PeerSystem) -> &'static [(&'static str, Option<&'static str>)] {
-    const ALL: &[(&str, Option<&str>)] = &[
-        ("linux-6.18", Some("cubic")),
-        ("linux-6.18", Some("reno")),
-        ("linux-6.18", Some("bbr")),
-        ("freebsd-14.3", Some("cubic")),
-        ("freebsd-13.2", Some("newreno")),
-        ("freebsd-rack-main", Some("cubic")),
-    ];
-    match system {
-        PeerSystem::Linux => &ALL[..3],
-        PeerSystem::FreeBsd => &ALL[3..],
-        PeerSystem::Unknown => ALL,
     }
 }
 
@@ -308,109 +305,20 @@ struct BestSender<'a> {
     cc: Option<&'a str>,
     /// Its simulated time.
     time_s: f64,
+    /// Its misfit to the recorded transfer, and the larger of it and the error of its time.
+    misfit: f64,
+    /// See `misfit`.
+    error: f64,
+}
+
+impl BestSender<'_> {
+    /// Its system.
+    fn family(&self) -> Family {
+        TcpProfile::named(self.profile).map_or(Family::Rfc, |profile| profile.family)
+    }
 }
 
 /// A profile and its congestion control, if named.
 fn split(name: &str) -> (&str, Option<&str>) {
     name.split_once('/').map_or((name, None), |(profile, cc)| (profile, Some(cc)))
-}
-
-/// Simulates the alternatives that `question` names.
-fn requested(
-    fitted: &dyn FittedTransfer,
-    question: &WhatIfRequest,
-    best: &BestSender<'_>,
-    stop: StopFlag<'_>,
-    kernels: Option<&KernelRunner<'_>>,
-) -> Result<Vec<Alternative>, WhatIfError> {
-    let mut alternatives = Vec::new();
-    for name in &question.compare {
-        alternatives.push(alternative(fitted, split(name), &[], best, stop, kernels)?);
-    }
-    if !question.set.is_empty() || question.sender.is_some() {
-        let sender = question.sender.as_deref().map_or((best.profile, best.cc), split);
-        alternatives.push(alternative(fitted, sender, &question.set, best, stop, kernels)?);
-    }
-    Ok(alternatives)
-}
-
-fn called(profile: &str, cc: Option<&str>) -> String {
-    cc.map_or_else(|| profile.to_owned(), |cc| format!("{profile}/{cc}"))
-}
-
-fn alternative(
-    fitted: &dyn FittedTransfer,
-    (profile, cc): (&str, Option<&str>),
-    set: &[String],
-    best: &BestSender<'_>,
-    stop: StopFlag<'_>,
-    kernels: Option<&KernelRunner<'_>>,
-) -> Result<Alternative, WhatIfError> {
-    let by_chance = fitted.is_random();
-    let (chance, seeds) =
-        if by_chance { (LossPattern::Random, SEEDS) } else { (LossPattern::Same, 1) };
-    let mut courses = Vec::new();
-    for seed in 1..=seeds {
-        let text = fitted.scenario(profile, cc, chance, seed);
-        courses.push((simulate(&text, set, fitted, stop)?, seed));
-    }
-    courses.sort_by(|((a, _), _), ((b, _), _)| a.time_s.total_cmp(&b.time_s));
-    let spread_s = (courses[0].0.0.time_s, courses[courses.len() - 1].0.0.time_s);
-    let ((middle, progress), seed) = courses.swap_remove(courses.len() / 2);
-    let text = fitted.scenario(profile, cc, chance, seed);
-    let kernel = with_kernels(&text, set, fitted, kernels)?;
-    let what = match set {
-        [] => called(profile, cc),
-        set => format!("{} with {}", called(profile, cc), set.join(", ")),
-    };
-    Ok(Alternative {
-        what,
-        runs: seeds,
-        course: middle,
-        progress,
-        kernel,
-        spread_s,
-        time_ratio: middle.time_s / best.time_s,
-    })
-}
-
-/// Simulates a fitted scenario; times are those at the capture point.
-fn simulate(
-    text: &str,
-    set: &[String],
-    fitted: &dyn FittedTransfer,
-    stop: StopFlag<'_>,
-) -> Result<SimulatedTransfer, WhatIfError> {
-    let overrides = Overrides { set: set.to_vec(), ..Overrides::default() };
-    let loaded = load(text, "the fitted scenario", &overrides).map_err(WhatIfError::Scenario)?;
-    let mut seen = DeliveryCurve::new(fitted);
-    stop::run_shared(&loaded.scenario, &mut seen, stop).map_err(WhatIfError::Run)?;
-    Ok(seen.result(fitted))
-}
-
-/// Runs a fitted scenario with real kernels as its Linux hosts; `None` without `kernels`, or if its sender
-/// is not of Linux.
-fn with_kernels(
-    text: &str,
-    set: &[String],
-    fitted: &dyn FittedTransfer,
-    kernels: Option<&KernelRunner<'_>>,
-) -> Result<Option<TransferResult>, WhatIfError> {
-    let Some(run) = kernels else { return Ok(None) };
-    let overrides = Overrides { set: set.to_vec(), ..Overrides::default() };
-    let loaded = load(text, "the fitted scenario", &overrides).map_err(WhatIfError::Scenario)?;
-    let linux = loaded.scenario.hosts.first().and_then(|host| host.stack.tcp());
-    if linux.is_none_or(|tcp| tcp.profile.family != Family::Linux) {
-        return Ok(None);
-    }
-    let mut scenario = loaded.scenario;
-    scenario.taps = vec![TapSpec { host: 0, place: TapPoint::Stack }];
-    let mut seen = DeliveryCurve::new(fitted);
-    run(&scenario, &mut seen).map_err(WhatIfError::Kernel)?;
-    Ok(Some(seen.result(fitted).0))
-}
-
-fn course(bytes: u64, ns: u64) -> TransferResult {
-    let time_s = ns.max(1) as f64 / 1e9;
-    TransferResult { bytes, time_s, goodput_bps: bytes as f64 * 8.0 / time_s }
 }

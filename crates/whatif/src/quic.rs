@@ -7,10 +7,9 @@ use quic::profile::QuicProfile;
 use runner::stop::{NEVER, StopFlag};
 use tcp::profile::TcpProfile;
 
+use super::alternatives::{FittedPath, called};
 use super::cures::cures;
-use super::{
-    BestSender, PossibleSender, WhatIf, WhatIfError, WhatIfRequest, alternative, requested, split,
-};
+use super::{BestSender, PossibleSender, WhatIf, WhatIfError, WhatIfRequest, split};
 
 /// Senders tried if the log does not name its own.
 const UNNAMED: [(&str, &str); 8] = [
@@ -110,7 +109,9 @@ impl WhatIf {
         answer.alternatives = if asked == WhatIfRequest::default() {
             suggested(&fitted, &best, stop)?
         } else {
-            requested(&fitted, &asked, &best, stop, None)?
+            let senders = &[];
+            let path = FittedPath { fitted: &fitted, best: &best, senders, stop, kernels: None };
+            path.requested(&asked)?
         };
         Ok(answer)
     }
@@ -123,13 +124,13 @@ fn suggested(
     stop: StopFlag<'_>,
 ) -> Result<Vec<super::Alternative>, WhatIfError> {
     let other = if best.cc == Some("newreno") { "cubic" } else { "newreno" };
-    let mut alternatives =
-        vec![alternative(fitted, (best.profile, Some(other)), &[], best, stop, None)?];
+    let path = FittedPath { fitted, best, senders: &[], stop, kernels: None };
+    let mut alternatives = vec![path.alternative((best.profile, Some(other)), &[])?];
     for cure in cures(fitted) {
-        let fitted = cure.fit.as_ref().unwrap_or(fitted);
-        let mut one = alternative(fitted, (best.profile, best.cc), &cure.set, best, stop, None)?;
+        let path = FittedPath { fitted: cure.fit.as_ref().unwrap_or(fitted), ..path };
+        let mut one = path.alternative((best.profile, best.cc), &cure.set)?;
         if let Some(label) = cure.label {
-            one.what = format!("{} {label}", super::called(best.profile, best.cc));
+            one.what = format!("{} {label}", called((best.profile, best.cc)));
         }
         alternatives.push(one);
     }

@@ -2,6 +2,8 @@
 
 use core::fmt::{self, Write};
 
+use ingest::diagnosis::{Prediction, Validity};
+
 use super::{TransferResult, WhatIf};
 use runner::run_report::aligned;
 
@@ -89,6 +91,15 @@ impl WhatIf {
             ]
         }));
         out.push_str(&aligned(&rows));
+        // The spread is in the table.
+        let is_wider = |one: &&super::Alternative| {
+            let Prediction { validity, low_s, high_s, .. } = one.prediction;
+            validity == Validity::Range && (low_s, high_s) != one.spread_s
+        };
+        for one in self.alternatives.iter().filter(is_wider) {
+            let Prediction { low_s, high_s, why, .. } = &one.prediction;
+            writeln!(out, "\n{}: {low_s:.3} to {high_s:.3} s; {why}", one.what)?;
+        }
         Ok(())
     }
 }

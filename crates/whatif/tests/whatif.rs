@@ -8,14 +8,16 @@ use ackclock_whatif as whatif;
 use diagnose::AnalysisSettings;
 use export::capture::{self, PcapngRecorder};
 use fit::FitError;
+use ingest::diagnosis::Validity;
 use ingest::inputs::{self, CapturedConnection, InputFile};
 use packet::{Flags, Segment};
 use record::{Event, EventSource, Recorder, SenderState};
+use runner::stop::NEVER;
 use scenario::{Overrides, load};
 use sim::Observer;
 use sim::scenario::TapPoint;
 use units::Instant;
-use whatif::{MAX_EVENTS, WhatIf, WhatIfError, WhatIfRequest};
+use whatif::{Alternative, MAX_EVENTS, WhatIf, WhatIfError, WhatIfRequest, try_cures};
 
 /// Scenarios of which two recordings differ by more than 5 % (golden/linux/README.md: queue
 /// overflow, HyStart's timing, BBR, competition).
@@ -138,27 +140,42 @@ impl<R: Observer> Observer for WithoutSyns<R> {
 
 /// Captures a transfer of 2 MB at a host, and reads the capture.
 fn captured(application: &str, losses: &str, host: usize, with_syns: bool) -> CapturedConnection {
-    let text = format!(
+    let link = r#"{ link = { rate = "40Mbit/s", buffer = "1MB" } }"#;
+    let elements = format!("{losses}{link}");
+    read_back(&scenario_text([&elements, &elements], LINUX, LINUX, application), host, with_syns)
+}
+
+/// A host without limits.
+const LINUX: &str = r#"profile = "linux-6.18""#;
+
+/// A scenario of two hosts 13 ms apart: elements of the two directions, keys of the hosts, and the application.
+fn scenario_text(elements: [&str; 2], a: &str, b: &str, application: &str) -> String {
+    let [forward, back] = elements;
+    format!(
         r#"
 seed = 3
 duration = "60s"
 [host.a]
-profile = "linux-6.18"
+{a}
 [host.b]
-profile = "linux-6.18"
+{b}
 [[path]]
 from = "a"
 to = "b"
-forward = [{losses}{{ link = {{ rate = "40Mbit/s", buffer = "1MB" }} }}, {{ delay = "13ms" }}]
-return = [{losses}{{ link = {{ rate = "40Mbit/s", buffer = "1MB" }} }}, {{ delay = "13ms" }}]
+forward = [{forward}, {{ delay = "13ms" }}]
+return = [{back}, {{ delay = "13ms" }}]
 [[flow]]
 name = "transfer"
 from = "a"
 to = "b"
 {application}
 "#
-    );
-    let mut scenario = load(&text, "transfer", &Overrides::default()).unwrap().scenario;
+    )
+}
+
+/// Runs a scenario, captures it at a host, and reads the capture.
+fn read_back(text: &str, host: usize, with_syns: bool) -> CapturedConnection {
+    let mut scenario = load(text, "transfer", &Overrides::default()).unwrap().scenario;
     let tap = capture::tap(&mut scenario, host, TapPoint::Wire);
     let mut seen = PcapngRecorder::new(&scenario, &[tap], "", Vec::new()).unwrap();
     if with_syns {
@@ -170,6 +187,111 @@ to = "b"
     let source = InputFile { name: "transfer".into(), bytes: Box::new(bytes.as_slice()) };
     let settings = AnalysisSettings { packets: usize::MAX, turns: MAX_EVENTS };
     inputs::read(vec![source], settings).unwrap().streams.swap_remove(0)
+}
+
+/// A capture with a limit, its cure, and the same transfer cured.
+struct CuredTransfer {
+    limit: String,
+    cure: &'static str,
+    cured: String,
+}
+
+/// An upload of 2 MB over 40 Mbit/s with a queue of this size, and these knobs of the hosts.
+fn upload(queue: &str, a: &str, b: &str) -> String {
+    let link = format!(r#"{{ link = {{ rate = "40Mbit/s", buffer = "{queue}" }} }}"#);
+    scenario_text([&link, &link], a, b, r#"bulk = "2MB""#)
+}
+
+/// Limits of a queue and of the buffers are distinguished, and the time without each is predicted, at either host.
+#[test]
+fn the_limit_of_a_transfer_is_fitted_and_can_be_changed() {
+    let sender = |space: &str| {
+        let knobs =
+            format!("\"net.inet.tcp.sendspace\" = \"{space}\", \"net.inet.tcp.sendbuf_auto\" = 0");
+        format!("profile = \"freebsd-14.3\"\nknobs = {{ {knobs} }}")
+    };
+    let small_receiver =
+        format!("{LINUX}\nknobs = {{ \"net.ipv4.tcp_rmem\" = [\"4kB\", \"60kB\", \"60kB\"] }}");
+    let cases = [
+        CuredTransfer {
+            limit: upload("10p", LINUX, LINUX),
+            cure: "path.forward.link.buffer=200kB",
+            cured: upload("200kB", LINUX, LINUX),
+        },
+        CuredTransfer {
+            limit: upload("1MB", &sender("40kB"), LINUX),
+            cure: "net.inet.tcp.sendspace=16777216",
+            cured: upload("1MB", &sender("16777216B"), LINUX),
+        },
+        CuredTransfer {
+            limit: upload("1MB", LINUX, &small_receiver),
+            cure: "tcp_rmem=\"4096 131072 6291456\"",
+            cured: upload("1MB", LINUX, LINUX),
+        },
+    ];
+    for CuredTransfer { limit, cure, cured } in cases {
+        for host in 0..2 {
+            let request = WhatIfRequest { set: vec![cure.to_owned()], ..WhatIfRequest::default() };
+            let answer = WhatIf::of(&read_back(&limit, host, true), &request).unwrap();
+            let truth = WhatIf::of(&read_back(&cured, host, true), &WhatIfRequest::default());
+            let truth = truth.unwrap().recorded.time_s;
+            let Alternative { course, prediction, .. } = &answer.alternatives[0];
+            assert!(answer.recorded.time_s > truth * 1.1, "{cure}: no limit");
+            let (low, high) = match prediction.validity {
+                Validity::Figure => (course.time_s, course.time_s),
+                Validity::Range => (prediction.low_s, prediction.high_s),
+                Validity::None => panic!("{cure}, host {host}: {}", answer.to_text()),
+            };
+            let is_right = low * 0.9 <= truth && truth <= high * 1.1;
+            assert!(is_right, "{cure}, host {host}: {truth:.3} s: {}", answer.to_text());
+        }
+    }
+}
+
+/// What the fit lacks cannot be changed, and says so instead of a figure.
+#[test]
+fn a_change_of_what_the_path_does_not_have_is_no_figure() {
+    let stream = read_back(&upload("10p", LINUX, LINUX), 0, true);
+    let set = vec!["path.forward.loss=0%".to_owned()];
+    let answer = WhatIf::of(&stream, &WhatIfRequest { set, ..WhatIfRequest::default() }).unwrap();
+    let prediction = &answer.alternatives[0].prediction;
+    assert_eq!(prediction.validity, Validity::None);
+    assert!(prediction.why.contains("a full queue"), "{}", prediction.why);
+}
+
+/// Without its SYN a receiver is of the system whose knob is changed.
+#[test]
+fn a_knob_names_the_system_of_an_unknown_host() {
+    let stream = captured(r#"bulk = "2MB""#, "", 0, false);
+    for set in ["net.inet.tcp.recvspace=1048576", "tcp_rmem=4096 131072 6291456"] {
+        let request = WhatIfRequest { set: vec![set.to_owned()], ..WhatIfRequest::default() };
+        let answer = WhatIf::of(&stream, &request).unwrap_or_else(|error| panic!("{set}: {error}"));
+        assert_eq!(answer.alternatives.len(), 1);
+    }
+}
+
+/// A controller alone is tried with the recorded sender's system.
+#[test]
+fn a_bare_controller_is_compared() {
+    let stream = captured(r#"bulk = "2MB""#, "", 0, true);
+    let request = WhatIfRequest { compare: vec!["bbr".to_owned()], ..WhatIfRequest::default() };
+    assert_eq!(WhatIf::of(&stream, &request).unwrap().alternatives[0].what, "linux-6.18/bbr");
+}
+
+/// The cures of a finding, with their gain, of a recording of a real kernel.
+#[test]
+fn cures_of_a_finding_are_tried() {
+    let stream = read(&golden().join("h1_rwnd_cubic/sender.pcap.xz"));
+    let [cure] = try_cures(&stream, "CC401", &NEVER).try_into().unwrap();
+    assert_eq!(cure.set, "net.ipv4.tcp_rmem=\"4096 131072 6291456\"");
+    assert_eq!(cure.prediction.validity, Validity::Figure, "{cure:?}");
+    assert!((0.7..0.8).contains(&cure.duration_s) && cure.recorded_s > 3.2, "{cure:?}");
+    let stream = read(&golden().join("c1_loss1p_rtt2_reno/sender.pcap.xz"));
+    let cures = try_cures(&stream, "CC201", &NEVER);
+    let sets: Vec<_> = cures.iter().map(|cure| cure.set.as_str()).collect();
+    assert_eq!(sets, ["path.forward.loss=0%", "sender.cc=bbr"]);
+    // An application is no setting.
+    assert_eq!(try_cures(&stream, "CC501", &NEVER), []);
 }
 
 /// The time without losses is predicted from a capture with random losses, for uploads and

@@ -5,11 +5,12 @@ use std::process::ExitCode;
 
 use diagnose::AnalysisSettings;
 use ingest::diagnosis::{DiagnosisReport, TextStyle};
-use ingest::inputs::{self, InputFile};
+use ingest::inputs::{self, InputFile, ReadMode};
 use runner::stop::NEVER;
 use scenario::ReportStyle;
 use whatif::{WhatIf, WhatIfRequest};
 
+use super::diagnose::cures;
 use crate::cli::DemoArgs;
 use crate::failure::{Failure, look_on};
 use crate::output::{self, OutFile, print};
@@ -20,7 +21,7 @@ const CAPTURE: &[u8] = include_bytes!("../../demo/sender.pcap.xz");
 /// Its name in messages and in commands for the reader.
 const NAME: &str = "demo.pcap.xz";
 /// The cure that the diagnosis names: Linux' own default of the receive buffer.
-const CURE: &str = "receiver.knobs.net.ipv4.tcp_rmem=[\"4KiB\",\"128KiB\",\"6MiB\"]";
+const CURE: &str = "net.ipv4.tcp_rmem=\"4096 131072 6291456\"";
 
 pub(super) fn run(args: &DemoArgs) -> Result<ExitCode, Failure> {
     if let Some(path) = &args.save {
@@ -58,8 +59,10 @@ fn source() -> InputFile<'static> {
 }
 
 fn diagnosis() -> Result<(), Failure> {
-    let report = DiagnosisReport::read(vec![source()], false)
+    let mode = ReadMode::default();
+    let mut report = DiagnosisReport::read_with(vec![source()], cures::MOST_PACKETS, mode)
         .map_err(|error| Failure::new(format!("cannot diagnose {error}")))?;
+    cures::try_all(&mut report);
     let look = look_on(io::stdout().is_terminal());
     let text = report.text(TextStyle { limit: 1, look }) + "\n";
     match look {

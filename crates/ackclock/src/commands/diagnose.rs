@@ -1,6 +1,7 @@
 //! `ackclock diagnose`: why a transfer is slow.
 
 mod against;
+pub(super) mod cures;
 mod live;
 mod live_input;
 mod selection;
@@ -12,7 +13,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use ingest::diagnosis::{DiagnosisReport, FailOn, TextStyle};
+use ingest::diagnosis::{DiagnosisReport, FailOn, PACKETS_OF_PAGES, TextStyle};
 use ingest::inputs::{
     InputFile, InputKind, LiveInterval, LiveReporter, ReadError, ReadMode, Reason,
 };
@@ -63,7 +64,12 @@ pub(super) fn run(args: &DiagnoseArgs) -> Result<ExitCode, Failure> {
         return Err(Failure::new("--wireshark: expected one capture, as its frames are numbered"));
     }
     let outputs = outputs(args, &files)?;
-    let graphs = args.report.is_some();
+    let tries_cures = !args.no_cures && args.every.is_none() && cures::can_try(&files);
+    let packets = match (args.report.is_some(), tries_cures) {
+        (true, _) => PACKETS_OF_PAGES,
+        (false, true) => cures::MOST_PACKETS,
+        (false, false) => 0,
+    };
     let mut printer = live::IntervalPrinter::new(args, SHOWN, &closed);
     let mut speak = |interval: &LiveInterval| printer.print(interval);
     let mut mode = ReadMode { is_ring: args.ring, ..ReadMode::default() };
@@ -72,7 +78,7 @@ pub(super) fn run(args: &DiagnoseArgs) -> Result<ExitCode, Failure> {
         // Ctrl-C ends the capture: the result follows.
         interrupt::orderly();
     }
-    let report = DiagnosisReport::read_with(sources, graphs, mode);
+    let report = DiagnosisReport::read_with(sources, packets, mode);
     if let Some(failure) = printer.failed {
         return Err(failure);
     }
@@ -86,6 +92,9 @@ pub(super) fn run(args: &DiagnoseArgs) -> Result<ExitCode, Failure> {
             .hint("connections are numbered from 0, as tcp.stream in Wireshark; without --flow all are listed"));
     }
     selection::select(&mut report, filter.as_ref(), args.sort)?;
+    if tries_cures && args.limit != Some(0) {
+        cures::try_all(&mut report);
+    }
     for (form, path, mut out) in outputs {
         let limit = args.limit.unwrap_or(SHOWN);
         let written = match form {

@@ -149,6 +149,32 @@ fn json_has_the_documented_fields() {
     assert!((budget - connection["duration_s"].as_f64().unwrap()).abs() < 1e-6);
 }
 
+/// The primary finding ends with the cures tried, in text and JSON; scripts can leave them out.
+#[test]
+fn cures_are_tried_unless_they_are_left_out() {
+    let capture = root("golden/linux/h1_rwnd_cubic/sender.pcap.xz");
+    let dir = TestDirectory::new("cures_are_tried_unless_they_are_left_out");
+    let text = dir.run(&["diagnose", &capture]).ok();
+    let cure = "   = cure: receiver: net.ipv4.tcp_rmem=\"4096 131072 6291456\": 3.27 s -> ";
+    assert!(text.contains(cure), "{text}");
+    let json = dir.run(&["diagnose", &capture, "--json"]).ok();
+    let report: Value = serde_json::from_str(&json).unwrap();
+    let cures = report["connections"][0]["cures"].as_array().unwrap();
+    assert_eq!(cures.len(), 1, "{cures:#?}");
+    for (key, value) in [("finding", "CC401"), ("validity", "figure")] {
+        assert_eq!(cures[0][key], value, "{cures:#?}");
+    }
+    assert!(cures[0]["duration_s"].as_f64().unwrap() < 0.8, "{cures:#?}");
+    for key in ["set", "low_s", "high_s", "why"] {
+        assert!(cures[0].get(key).is_some(), "{key}");
+    }
+    // The setting is an argument of whatif as it stands.
+    let set = cures[0]["set"].as_str().unwrap();
+    dir.run(&["whatif", &capture, "--set", set]).ok();
+    let text = dir.run(&["diagnose", &capture, "--no-cures"]).ok();
+    assert!(!text.contains("= cure:"), "{text}");
+}
+
 #[test]
 fn fail_on_decides_the_exit_status() {
     let capture = root("golden/linux/h1_rwnd_cubic/sender.pcap.xz");

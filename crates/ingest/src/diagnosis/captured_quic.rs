@@ -192,6 +192,7 @@ pub fn text(one: &CapturedQuicConnection, report: &FileReport) -> String {
         records: "frames",
         active: Duration::from_nanos(analysis.active()),
         filtered: false,
+        cures: &[],
     };
     for found in findings(one, report) {
         finding(&found, &site, ReportStyle::Plain, &mut out);

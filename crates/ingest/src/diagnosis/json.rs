@@ -12,6 +12,7 @@ use units::Duration;
 use super::beside::QuicBesideReport;
 use super::both_ends::QuicPairReport;
 use super::captured_quic::CapturedQuicJson;
+use super::cures::CureJson;
 use super::exchange::{ExchangeJson, ServerJson, servers};
 use super::groups::{ConnectionGroup, groups};
 use super::joined::CapturePairReport;
@@ -93,6 +94,9 @@ struct ConnectionJson {
     profile_guess: Vec<GuessJson>,
     primary: Option<&'static str>,
     findings: Vec<FindingJson>,
+    /// Cures of the primary finding; absent unless some were tried.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    cures: Vec<CureJson>,
     /// Absent without data.
     #[serde(skip_serializing_if = "Option::is_none")]
     exchange: Option<ExchangeJson>,
@@ -302,6 +306,7 @@ fn connection_json(report: &FileReport, one: &ConnectionReport) -> ConnectionJso
             .into_iter()
             .map(|found| finding_json(found, analysis.stream))
             .collect(),
+        cures: one.cures.iter().map(CureJson::of).collect(),
         exchange: ExchangeJson::of(analysis),
         other_direction: other_direction(report, one, analysis),
         kernels: kernel_json(analysis),

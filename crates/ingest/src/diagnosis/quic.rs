@@ -89,6 +89,7 @@ impl QuicReport {
             records: "events",
             active: Duration::from_nanos(analysis.budget.active()),
             filtered: false,
+            cures: &[],
         };
         findings(&self.diagnosis.findings, &site, view.look, out);
     }

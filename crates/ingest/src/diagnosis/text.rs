@@ -11,7 +11,7 @@ use super::exchange::exchange_text;
 use super::groups::summary;
 use super::kernel::{kernel_limit, kernel_text};
 use super::not_read::not_read;
-use super::{ConnectionReport, DiagnosisReport, FileReport};
+use super::{ConnectionReport, DiagnosisReport, FileReport, TriedCure};
 use crate::inputs::InputKind;
 use scenario::ReportStyle;
 use units::Duration;
@@ -209,7 +209,10 @@ fn connection(judged: &ConnectionReport, report: &FileReport, view: TextStyle, o
     let (diagnosis, guesses) = report.explained(judged, analysis);
     let course = &diagnosis.course;
     let number = analysis.stream;
-    let site = FindingSite::flow(&report.file.name, number, course.budget.active());
+    let site = FindingSite {
+        cures: &judged.cures,
+        ..FindingSite::flow(&report.file.name, number, course.budget.active())
+    };
     let mut transferred = size(judged.bytes);
     // A single poll of a receiver has no time.
     if !judged.duration.is_zero() || analysis.frames > 0 {
@@ -322,11 +325,13 @@ pub(super) struct FindingSite<'a> {
     pub(super) active: Duration,
     /// Whether a display filter selects the frames.
     pub(super) filtered: bool,
+    /// Cures that were tried.
+    pub(super) cures: &'a [TriedCure],
 }
 
 impl<'a> FindingSite<'a> {
     const fn flow(file: &'a str, number: u32, active: Duration) -> Self {
-        Self { file, item: "flow", number, records: "frames", active, filtered: true }
+        Self { file, item: "flow", number, records: "frames", active, filtered: true, cures: &[] }
     }
 }
 
@@ -399,7 +404,7 @@ pub(super) fn finding(
     look: ReportStyle,
     out: &mut String,
 ) {
-    let &FindingSite { file, item, number, records, active, filtered } = site;
+    let &FindingSite { file, item, number, records, active, filtered, .. } = site;
     let colour = match found.severity {
         Severity::Note => "36;1",
         Severity::Warning => "33;1",
@@ -445,6 +450,9 @@ pub(super) fn finding(
         if let Some(folded) = found.folded_help() {
             let _ = writeln!(out, "   = help: {folded}");
         }
+    }
+    for cure in site.cures.iter().filter(|cure| cure.finding == found.code) {
+        let _ = writeln!(out, "   = cure: {}", cure.text());
     }
     if !found.unseen.is_empty() {
         let _ = writeln!(out, "   = not visible here: {}", found.unseen);

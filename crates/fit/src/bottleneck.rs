@@ -1,0 +1,302 @@
+//! Estimates the rate of the bottleneck from the spacing of the packets of bursts, and of their ACKs.
+//!
+//! Packets that are sent together leave the bottleneck at its rate, and no later part of the path brings them
+//! nearer (Keshav, "A control-theoretic approach to flow control", SIGCOMM 1991). So the rate that most bursts share that
+//! were sent faster is that of the bottleneck.
+
+use diagnose::CapturedPacket;
+use diagnose::capture_point::CapturePoint;
+use packet::Dir;
+
+use crate::losses::SequenceUnwrapper;
+
+/// Segments of a burst after its first one: short bursts for senders whose window is small, long ones against noise.
+const SPANS: [u64; 6] = [1, 2, 4, 8, 16, 32];
+/// Shortest burst in ns, against the timers of interfaces.
+const SHORTEST: u64 = 400_000;
+/// Bursts of one rate differ by at most a fifteenth.
+const TOLERANCE: f64 = 1.0 / 15.0;
+/// Fewest bursts that share a rate.
+const FEWEST: usize = 4;
+/// How much faster bursts are sent than they arrive, if the bottleneck spaced them.
+const SPREAD: f64 = 1.25;
+/// Segments of a long burst, and how much higher the rate of shorter ones is beyond their noise.
+const LONG: u64 = 16;
+const CLEARLY: f64 = 1.2;
+/// Fewest ticks of timestamps that show their clock.
+const FEWEST_TICKS: u64 = 50;
+
+/// The rate of bursts that were sent faster.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct BurstRate {
+    /// Bytes of payload per second.
+    pub(crate) rate: f64,
+    /// They are long enough for noise not to matter.
+    is_long: bool,
+}
+
+/// Bytes delivered by a time.
+#[derive(Debug, Clone, Copy)]
+struct Delivery {
+    at: u64,
+    total: u64,
+    /// Time at which the newest of them was sent, if it is known.
+    sent: Option<u64>,
+}
+
+/// The clock of a sender, as the capture shows it.
+#[derive(Debug, Clone, Copy)]
+enum SenderClock {
+    /// That of the capture, taken at the sender.
+    Capture,
+    /// That of its timestamps: one of them, and ns between two.
+    Timestamps(u32, u64),
+    /// Unknown.
+    Unknown,
+}
+
+impl SenderClock {
+    fn of(packets: &[CapturedPacket], dir: Dir, point: CapturePoint) -> Self {
+        if point == CapturePoint::Sender {
+            return Self::Capture;
+        }
+        let mut stamps = packets
+            .iter()
+            .filter(|packet| packet.segment.dir == dir)
+            .filter_map(|packet| Some((packet.at.as_nanos(), packet.segment.timestamps?.val)));
+        let Some((first, last)) = stamps.next().zip(stamps.next_back()) else {
+            return Self::Unknown;
+        };
+        let ticks = u64::from(last.1.wrapping_sub(first.1));
+        match (last.0.saturating_sub(first.0)).checked_div(ticks) {
+            Some(tick) if ticks >= FEWEST_TICKS => Self::Timestamps(first.1, tick),
+            _ => Self::Unknown,
+        }
+    }
+
+    /// When a packet was sent, in ns.
+    fn sent(self, packet: &CapturedPacket) -> Option<u64> {
+        match self {
+            Self::Capture => Some(packet.at.as_nanos()),
+            Self::Timestamps(first, tick) => {
+                let stamp = packet.segment.timestamps?.val;
+                Some(u64::from(stamp.wrapping_sub(first)) * tick)
+            }
+            Self::Unknown => None,
+        }
+    }
+
+    /// How much longer than its difference of times a burst may have taken.
+    const fn grain(self) -> u64 {
+        match self {
+            Self::Timestamps(_, tick) => tick,
+            Self::Capture | Self::Unknown => 1,
+        }
+    }
+}
+
+impl BurstRate {
+    /// Finds it in the data of direction `dir`, of segments of `mss` bytes, captured at `point`.
+    pub(crate) fn of(
+        packets: &[CapturedPacket],
+        dir: Dir,
+        mss: u64,
+        point: CapturePoint,
+    ) -> Option<Self> {
+        let clock = SenderClock::of(packets, dir, point);
+        let spaced = |runs: &[Vec<Delivery>]| {
+            let of_span = |span| {
+                let bursts = spaced_bursts(runs, span * mss.max(1), clock.grain());
+                Some((most_frequent(&bursts)?, span))
+            };
+            // Long bursts have less noise; short ones are all that a small window has.
+            let rates = SPANS.into_iter().rev().filter_map(of_span);
+            rates.reduce(|long, short| if short.0 > long.0 * CLEARLY { short } else { long })
+        };
+        let by_data = || spaced(&arrivals(packets, dir, clock));
+        let by_acks = || spaced(&acknowledged(packets, dir, clock));
+        let found = match point {
+            CapturePoint::Receiver => by_data(),
+            // The bottleneck is before the capture point, or after it: the data have passed only the former.
+            CapturePoint::Middle => {
+                by_data().into_iter().chain(by_acks()).min_by(|a, b| a.0.total_cmp(&b.0))
+            }
+            _ => by_acks(),
+        };
+        found.map(|(rate, span)| Self { rate, is_long: span >= LONG })
+    }
+}
+
+impl BurstRate {
+    /// The better of this rate and `usual`, that of the whole, in bytes per second: bursts that are not long must
+    /// be clearly faster.
+    pub(crate) fn or_usual(self, usual: Option<f64>) -> f64 {
+        match usual {
+            Some(usual) if !self.is_long && self.rate < usual * CLEARLY => usual,
+            Some(usual) if self.rate * CLEARLY < usual => usual,
+            _ => self.rate,
+        }
+    }
+}
+
+/// The data that arrived in order, in runs without a gap.
+fn arrivals(packets: &[CapturedPacket], dir: Dir, clock: SenderClock) -> Vec<Vec<Delivery>> {
+    let mut stream = SequenceUnwrapper::default();
+    let mut runs: Vec<Vec<Delivery>> = vec![Vec::new()];
+    let mut next = None;
+    for packet in packets.iter().filter(|packet| packet.segment.dir == dir) {
+        let segment = &packet.segment;
+        if segment.payload == 0 {
+            continue;
+        }
+        let start = stream.place(segment.seq.0);
+        let end = start + u64::from(segment.payload);
+        if next.is_some_and(|next| next != start) {
+            runs.push(Vec::new());
+        }
+        next = Some(end);
+        let one = Delivery { at: packet.at.as_nanos(), total: end, sent: clock.sent(packet) };
+        runs.last_mut().expect("there is a run").push(one);
+    }
+    runs
+}
+
+/// The data that ACKs without SACK blocks acknowledged, in runs of such ACKs.
+fn acknowledged(packets: &[CapturedPacket], dir: Dir, clock: SenderClock) -> Vec<Vec<Delivery>> {
+    let mut stream = SequenceUnwrapper::default();
+    let mut runs: Vec<Vec<Delivery>> = vec![Vec::new()];
+    // Ends of segments by the time of their first transmission.
+    let mut sent: Vec<(u64, Option<u64>)> = Vec::new();
+    let mut acked = 0;
+    for packet in packets {
+        let segment = &packet.segment;
+        if segment.dir == dir {
+            let end = stream.place(segment.seq.0) + u64::from(segment.payload);
+            if segment.payload > 0 && sent.last().is_none_or(|last| last.0 < end) {
+                sent.push((end, clock.sent(packet)));
+            }
+            continue;
+        }
+        let Some(ack) = segment.acknowledgment() else { continue };
+        let total = stream.place(ack.0);
+        let is_clean = segment.sack_blocks().is_empty() && total > acked;
+        acked = acked.max(total);
+        if !is_clean {
+            runs.push(Vec::new());
+            continue;
+        }
+        let index = sent.partition_point(|one| one.0 < total);
+        let sent = sent.get(index).and_then(|one| one.1);
+        let one = Delivery { at: packet.at.as_nanos(), total, sent };
+        runs.last_mut().expect("there is a run").push(one);
+    }
+    runs
+}
+
+/// The rates of bursts that were sent clearly faster, of at least `bytes`: from each delivery to the first that has
+/// as many. Their sending took up to `grain` ns longer than its times show.
+fn spaced_bursts(runs: &[Vec<Delivery>], bytes: u64, grain: u64) -> Vec<f64> {
+    let mut rates = Vec::new();
+    for run in runs {
+        let mut end = 0;
+        for (begin, first) in run.iter().enumerate() {
+            let is_short = |last: &Delivery| {
+                last.total - first.total < bytes || last.at.saturating_sub(first.at) < SHORTEST
+            };
+            end = end.max(begin + 1);
+            while run.get(end).is_some_and(is_short) {
+                end += 1;
+            }
+            let Some(last) = run.get(end) else { break };
+            let Some((from, to)) = first.sent.zip(last.sent) else { continue };
+            let span = (last.at - first.at) as f64;
+            if span >= (to.saturating_sub(from) + grain) as f64 * SPREAD {
+                rates.push((last.total - first.total) as f64 * 1e9 / span);
+            }
+        }
+    }
+    rates
+}
+
+/// The rate that most bursts share.
+fn most_frequent(rates: &[f64]) -> Option<f64> {
+    let mut rates = rates.to_vec();
+    rates.sort_by(|a, b| b.total_cmp(a));
+    let alike = |first: usize| {
+        let least = rates[first] * (1.0 - TOLERANCE);
+        first..rates.partition_point(|&rate| rate >= least)
+    };
+    let range = (0..rates.len()).map(alike).max_by_key(ExactSizeIterator::len)?;
+    let alike = &rates[range];
+    (alike.len() >= FEWEST).then(|| alike[alike.len() / 2])
+}
+
+#[cfg(test)]
+mod tests {
+    use packet::{Flags, Segment};
+    use units::{Instant, SeqNum};
+
+    use super::*;
+
+    fn packet(micros: u64, dir: Dir, seq: u32, ack: u32, payload: u32) -> CapturedPacket {
+        let (flags, seq, ack) = (Flags::ACK, SeqNum(seq), SeqNum(ack));
+        CapturedPacket {
+            at: Instant::from_nanos(micros * 1_000),
+            frame: 1,
+            segment: Segment { flags, dir, seq, ack, payload, ..Segment::default() },
+            captured: payload,
+            id: 0,
+            ttl: 0,
+            options_cut: false,
+        }
+    }
+
+    /// Windows of six segments each 50 ms over a path of 1 MB/s: a segment takes a millisecond.
+    fn windows(dir: Dir) -> Vec<CapturedPacket> {
+        let mut packets = Vec::new();
+        for round in 0..20_u32 {
+            let (at, seq) = (u64::from(round) * 50_000, round * 6_000);
+            packets.extend((0..6).map(|n| packet(at, dir, seq + n * 1_000, 0, 1_000)));
+            packets.extend((1..=3).map(|n| {
+                let at = at + 20_000 + u64::from(n) * 2_000;
+                packet(at, dir.reversed(), 0, seq + n * 2_000, 0)
+            }));
+        }
+        packets
+    }
+
+    #[test]
+    fn bursts_of_a_small_window_have_the_rate_of_the_bottleneck() {
+        let found = |dir| BurstRate::of(&windows(dir), dir, 1_000, CapturePoint::Sender).unwrap();
+        for dir in [Dir::Forward, Dir::Reverse] {
+            let BurstRate { rate, .. } = found(dir);
+            assert!((rate - 1e6).abs() < 1e4, "{rate}");
+        }
+    }
+
+    /// A sender that writes a segment each millisecond shows no more than its own rate.
+    #[test]
+    fn paced_segments_do_not_show_the_bottleneck() {
+        let mut packets = Vec::new();
+        for n in 0..100_u32 {
+            let at = u64::from(n) * 1_000;
+            packets.push(packet(at, Dir::Forward, n * 1_000, 0, 1_000));
+            packets.push(packet(at + 500, Dir::Reverse, 0, (n + 1) * 1_000, 0));
+        }
+        let found = BurstRate::of(&packets, Dir::Forward, 1_000, CapturePoint::Sender);
+        assert_eq!(found, None);
+    }
+
+    #[test]
+    fn short_bursts_must_be_clearly_faster_than_the_whole() {
+        let of = |rate, is_long, usual| {
+            let bursts = BurstRate { rate, is_long };
+            bursts.or_usual(usual).round() as u64
+        };
+        assert_eq!(of(1.1e6, false, Some(1e6)), 1_000_000);
+        assert_eq!(of(1.1e6, true, Some(1e6)), 1_100_000);
+        assert_eq!(of(2e6, false, Some(1e6)), 2_000_000);
+        assert_eq!(of(1e6, true, Some(2e6)), 2_000_000);
+        assert_eq!(of(1e6, false, None), 1_000_000);
+    }
+}
