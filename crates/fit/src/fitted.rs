@@ -225,13 +225,13 @@ impl PathFit {
         let before = |late| LossEstimate::at_receiver(packets, flow.dir, flow.mss, late);
         let after = || LossEstimate::at_sender(packets, flow.dir, flow.mss, rtt);
         // What was lost before a point between the hosts comes there late, as if it were overtaken.
-        let mut resent = 0;
+        let mut repeated = 0;
         let mut losses = match flow.point {
             CapturePoint::Receiver => before((rtt / 4).max(flow.reordering.late.as_nanos())),
             CapturePoint::Middle => {
                 let (before, after) = (before(rtt / 2), after());
                 if before.packets.len() > after.packets.len() {
-                    resent = before.packets.len() as u64;
+                    repeated = before.packets.len() as u64;
                     before
                 } else {
                     after
@@ -288,7 +288,7 @@ impl PathFit {
             );
         }
         let late = late(
-            flow.reordering.packets.saturating_sub(resent),
+            flow.reordering.packets.saturating_sub(repeated),
             flow.reordering.late.as_nanos(),
             path.extent,
             flow.counts.new,

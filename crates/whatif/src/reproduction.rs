@@ -23,10 +23,10 @@ const MORE_IN_FLIGHT: (u64, u64) = (115, 100);
 /// simulated with all senders.
 const DOUBT: u64 = 2;
 const MOST_QUEUES: usize = 2;
-/// Trials to find the size of a buffer, to one part of so many.
+/// Trials to find the size of a buffer, as a fraction: one part of this number.
 const NEAR: u64 = 100;
 const TRIALS: usize = 8;
-/// Losses that limit no transfer: one of so many packets.
+/// Losses that limit no transfer: one of this number of packets.
 const RARE: u64 = 1_000;
 
 /// Senders that match the recorded windows; empty if no known sender does, or if the sender events

@@ -8,7 +8,7 @@ use units::{Instant, Offset};
 
 use super::WhatIfError;
 
-/// At most one of so many packets passes a full queue in a simulation that is not exact.
+/// At most one of this number of packets passes a full queue in a simulation that is not exact.
 const PASSED: usize = 10;
 
 /// The data packets of a simulated sender.
@@ -17,7 +17,7 @@ pub(crate) struct SendTrace {
     mss: u64,
     /// Time in ns of each data packet, in sending order, with its payload.
     packets: Vec<(u64, u64)>,
-    /// Packets that were sent again.
+    /// Packets that were retransmitted.
     pub(crate) retransmitted: u64,
     /// Most bytes sent and not acknowledged.
     pub(crate) flight: u64,

@@ -115,9 +115,9 @@ impl HalfConnection {
     /// way, if that is known.
     fn on_echo(&mut self, at: Instant, echo: u32, waited: Option<Duration>) {
         let whole = self.is_at_receiver();
-        // With more than a segment or two in flight the path spaces the packets, not the application: on a slow link
-        // they are further apart than a round trip.
-        let is_alone = self.board.flight() < 2 * self.segment.mss;
+        // With more than a segment or two in flight, and more to follow, the path spaces the packets, not the
+        // application: on a slow link they are further apart than a round trip.
+        let is_alone = self.board.flight() < 2 * self.segment.mss || self.last.has_drained();
         let is_late = |least: Duration| at.since(self.last.sent) > least / 4;
         // Without any round trip nothing shows what is late, and the shortest decides later.
         let quiet = is_alone && self.rtt.min.is_some_and(is_late);

@@ -62,8 +62,8 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
         .with(case.path_rate())
         .because("after a rest longer than a timeout the sender forgets its window")
         .unseen(case.bound());
-    // A session that mostly rests waits for its user, whatever its window is.
-    if case.is_mostly_idle() {
+    // Of a session that mostly rests little is lost, unless its time at work is mostly that.
+    if case.is_mostly_idle() && cost * 2 < case.active() {
         finding = finding.note();
     }
     Some(finding)

@@ -47,6 +47,13 @@ fn way_back(case: &DiagnosisCase<'_>) -> Option<Finding> {
     let cost: Duration = rounds().map(|round| round.wait_on_way_back.min(round.length())).sum();
     let count = rounds().count() as u64 * u64::from(case.flow.rounds_per_entry);
     let mean = cost / count.max(1);
+    // A queue grows and shrinks from one round trip to the next; jitter jumps.
+    let waits: Vec<Duration> = rounds().map(|round| round.wait_on_way_back).collect();
+    let jumps: Duration =
+        waits.windows(2).map(|pair| pair[0].max(pair[1]) - pair[0].min(pair[1])).sum();
+    if jumps * 2 > waits.iter().copied().sum::<Duration>() {
+        return None;
+    }
     if mean < MIN_WAIT_OF_ACKS || mean * 2 < base || !case.is_significant(cost) {
         return None;
     }
