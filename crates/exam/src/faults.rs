@@ -2,6 +2,7 @@
 
 mod apply;
 mod kinds;
+mod origin;
 
 pub(crate) use apply::{receive_buffer, send_buffer};
 pub use kinds::FaultKind;
@@ -62,7 +63,9 @@ impl Fault {
             K::TailLoss => (1, 0),
             K::SynLost | K::SynAckLost => (random.within(1..=2), 0),
             K::EcnSyns | K::NoScaling => (1, 0),
-            K::MtuHole => (random.within(600..=1_450), 0),
+            // A quarter of the links report what is too large.
+            K::MtuHole => (random.within(600..=1_450), u64::from(random.once_in(4))),
+            K::Proxy => (random.magnitude(100..=500), random.within(40..=160)),
             K::Forgotten => (random.magnitude(1_000..=3_000), 0),
             K::BoxReset => (world.size * random.within(10..=80) / 100, 0),
             K::Backlog => (random.magnitude(100..=2_000), random.within(1..=3)),
@@ -92,6 +95,9 @@ impl Fault {
         let Self { kind, strength, second } = self;
         match kind {
             K::RandomLoss => format!("random loss of {}.{:02} %", strength / 100, strength % 100),
+            K::Proxy => {
+                format!("{} with {strength} lost of 10,000 behind it, {second} ms", kind.name())
+            }
             K::Policer | K::SlowReader | K::SlowAckPath | K::RateDrop => {
                 format!("{} of {strength} kbit/s", kind.name())
             }

@@ -151,7 +151,7 @@ two bandwidth-delay products and at least 30 kB, data for 0.5 to 4 s at that rat
 with TSO and GRO or LRO, a quarter of the connections with an opening like that of TLS. It is captured at the sender
 (two of six), the receiver (two), between them, or at both ends; a quarter with 96 bytes of each packet, a sixth without
 the SYNs where these are not the point. A third is healthy: bulk, requests, small messages at fixed intervals, chunks
-with pauses as of a video, a few segments, idle connections. A fault is one of 34 kinds with a strength drawn by
+with pauses as of a video, a few segments, idle connections. A fault is one of 35 kinds with a strength drawn by
 doublings; some have a second. A fault counts if the same transfer without it takes at least 3 % and 50 ms less.";
 
 const QUIC_DISTRIBUTION: &str = "\

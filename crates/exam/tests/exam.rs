@@ -40,7 +40,7 @@ fn draws_cover_faults_directions_and_points() {
             at.extend([case.world.direction.name(), case.settings.point.name()]);
         }
     }
-    assert_eq!(seen.len(), 34, "{seen:?}");
+    assert_eq!(seen.len(), 35, "{seen:?}");
     for (fault, at) in seen {
         assert_eq!(at.len(), 6, "{fault}: {at:?}");
     }

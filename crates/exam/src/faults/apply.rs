@@ -1,8 +1,9 @@
 //! What each fault changes in a scenario.
 
 use toml::{Table, Value};
+use units::Duration;
 
-use super::{Fault, FaultKind as K};
+use super::{Fault, FaultKind as K, origin};
 use crate::draft::{DataDirection, Draft, SERVER, bytes, hundredths, kbits, micros, table};
 use crate::world::{MSS, World};
 
@@ -140,7 +141,8 @@ impl Fault {
                 draft.ack_path.insert(first, table([("link", link)]));
             }
             K::MtuHole => {
-                let hole = table([("size", bytes(strength)), ("icmp", false.into())]);
+                let reports = second == 1;
+                let hole = table([("size", bytes(strength)), ("icmp", reports.into())]);
                 draft.data_path.insert(first, table([("mtu", hole)]));
             }
             K::Forgotten => {
@@ -187,6 +189,27 @@ impl Fault {
                 let [hello, answer] = [("client", 517_u64, 0), ("server", 3_500, strength)]
                     .map(|(by, size, after)| table([(by, bytes(size)), ("after", micros(after))]));
                 draft.exchange.opening = vec![hello, answer];
+            }
+            K::Proxy => {
+                let chunks = origin::chunks(world, strength, second);
+                match world.direction {
+                    DataDirection::Download => {
+                        let asked = draft.exchange.steps.first().cloned();
+                        let sent = chunks
+                            .iter()
+                            .map(|chunk| world.step(true, chunk.bytes, chunk.wait.as_micros()));
+                        draft.exchange.steps = asked.into_iter().chain(sent).collect();
+                    }
+                    DataDirection::Upload => {
+                        let took: Duration = chunks.iter().map(|chunk| chunk.wait).sum();
+                        let rate = world.size * 8_000 / took.as_micros().max(1);
+                        let reads = [
+                            ("rate", kbits(rate.max(1))),
+                            ("every", micros(10_000.max(strength_interval(rate)))),
+                        ];
+                        draft.exchange.reads = Some(table(reads));
+                    }
+                }
             }
             K::RateDrop => {
                 let at = world.size * 8_000 / world.rate * second / 100;

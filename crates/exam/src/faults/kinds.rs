@@ -77,10 +77,12 @@ pub enum FaultKind {
     SlowOpening,
     /// The rate of the path falls; kbit/s.
     RateDrop,
+    /// The server is a proxy, and the way behind it loses packets; hundredths of a percent.
+    Proxy,
 }
 
 /// All kinds.
-pub(crate) const KINDS: [FaultKind; 34] = [
+pub(crate) const KINDS: [FaultKind; 35] = [
     K::RandomLoss,
     K::BurstLoss,
     K::BurstsInTime,
@@ -115,6 +117,7 @@ pub(crate) const KINDS: [FaultKind; 34] = [
     K::Backlog,
     K::SlowOpening,
     K::RateDrop,
+    K::Proxy,
 ];
 
 impl FaultKind {
@@ -155,6 +158,7 @@ impl FaultKind {
             Self::Backlog => "backlog",
             Self::SlowOpening => "slow-opening",
             Self::RateDrop => "rate-drop",
+            Self::Proxy => "proxy",
         }
     }
 
@@ -164,6 +168,7 @@ impl FaultKind {
             Self::SmallReceiveBuffer | Self::SlowReader => "receiver",
             Self::SmallSendBuffer | Self::SlowWriter => "sender",
             Self::ServerThinks | Self::Backlog | Self::SlowOpening => "server",
+            Self::Proxy => "behind the server",
             Self::ClientThinks => "client",
             Self::RoundTrips | Self::WaitInRequest | Self::AppWindow => "application",
             Self::NagleDelayedAcks | Self::IdleRestart => "both hosts",
@@ -185,6 +190,8 @@ impl FaultKind {
             Self::SmallReceiveBuffer | Self::NoScaling => &["CC401"],
             Self::SlowReader => &["CC403"],
             Self::SmallSendBuffer => &["CC503", "CC501"],
+            // Of a download it writes late, of an upload it reads late.
+            Self::Proxy => &["CC501", "CC505", "CC403"],
             Self::SlowWriter | Self::RoundTrips | Self::AppWindow => &["CC501"],
             Self::ServerThinks | Self::SlowOpening => &["CC505"],
             Self::ClientThinks => &["CC506"],
