@@ -6,7 +6,7 @@ use std::io::{self, BufReader, Read};
 use ::whatif::{WhatIf, WhatIfError, WhatIfRequest, scenario_of};
 use diagnose::AnalysisSettings;
 use ingest::diagnosis::{DiagnosisReport, TextStyle};
-use ingest::inputs::{self, CapturedConnection, InputFile, ReadError, Reason};
+use ingest::inputs::{self, CapturedConnection, InputFile, ReadError, ReadMode, Reason};
 use pyo3::exceptions::{PyOSError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -34,14 +34,20 @@ pub(crate) fn diagnose_files(
 ) -> PyResult<(String, String)> {
     let files = sources.into_iter().map(open_file).collect::<PyResult<Vec<_>>>()?;
     let total = files.iter().map(|file| file.size).sum();
+    // As the command does; the size of a Python file is unknown.
+    let tries_cures = files.iter().all(|file| file.size > 0) && total <= ::whatif::MOST_CAPTURED;
     watch(py, total, progress, |watched| {
         let files = files.into_iter().map(|file| file.source(watched)).collect();
-        let mut report =
-            DiagnosisReport::read(files, false).map_err(|error| useless("diagnose", &error))?;
+        let packets = if tries_cures { ::whatif::MOST_PACKETS } else { 0 };
+        let mut report = DiagnosisReport::read_with(files, packets, ReadMode::default())
+            .map_err(|error| useless("diagnose", &error))?;
         if let Some(flow) = flow
             && !report.retain_flow(flow)
         {
             return Err(PyValueError::new_err(format!("there is no connection {flow}")));
+        }
+        if tries_cures {
+            ::whatif::try_worst(&mut report);
         }
         let text = report.text(TextStyle { limit: SHOWN, look: ReportStyle::Plain });
         Ok((report.json(usize::MAX), text))

@@ -41,8 +41,14 @@ pub(crate) fn apply(
     let set = |set: String| WhatIfRequest { set: vec![set], ..WhatIfRequest::default() };
     let mut cured = draft.clone();
     match first.fault.kind() {
-        FaultKind::RandomLoss | FaultKind::BurstLoss => {
-            cured.data_path.retain(|element| element.get("loss").is_none());
+        // Short outages and what a policer drops are losses to a user.
+        FaultKind::RandomLoss
+        | FaultKind::BurstLoss
+        | FaultKind::BurstsInTime
+        | FaultKind::Policer
+        | FaultKind::NoSack => {
+            let drops = ["loss", "outage", "policer"];
+            cured.data_path.retain(|element| drops.iter().all(|key| element.get(key).is_none()));
             add("loss removed", set("path.forward.loss=0%".to_owned()), &cured)?;
             if Draft::is_linux(&draft.sender) {
                 let mut cured = draft.clone();
@@ -52,6 +58,19 @@ pub(crate) fn apply(
                 let request = WhatIfRequest { compare: vec![bbr], ..WhatIfRequest::default() };
                 add("another controller", request, &cured)?;
             }
+        }
+        FaultKind::IdleRestart if Draft::is_linux(&draft.sender) => {
+            let knob = "net.ipv4.tcp_slow_start_after_idle";
+            Draft::set_knob(&mut cured.sender, knob, 0.into());
+            add("no restart after rests", set(format!("sender.knobs.{knob}=0")), &cured)?;
+        }
+        FaultKind::Marks => {
+            let knob = match Draft::is_linux(&draft.sender) {
+                true => "net.ipv4.tcp_ecn",
+                false => "net.inet.tcp.ecn.enable",
+            };
+            Draft::set_knob(&mut cured.sender, knob, 0.into());
+            add("no ECN", set(format!("sender.knobs.{knob}=0")), &cured)?;
         }
         FaultKind::SmallReceiveBuffer => {
             faults::receive_buffer(false, &mut cured.receiver, LARGE_BUFFER);

@@ -17,6 +17,7 @@ mod settings;
 mod simulate;
 mod text;
 mod tried;
+mod worst;
 
 use core::cmp::Ordering;
 
@@ -39,6 +40,7 @@ pub use curve::{DeliveryCurve, TransferProgress};
 use curve::{misfit, windows_match};
 pub use quic::quic_scenario_of;
 pub use tried::try_cures;
+pub use worst::{MOST_CAPTURED, MOST_PACKETS, try_worst};
 
 /// Version of the JSON format; a new field does not change it, a changed or removed one does.
 pub const FORMAT: u32 = 1;

@@ -10,7 +10,6 @@ use runner::stop::NEVER;
 use scenario::ReportStyle;
 use whatif::{WhatIf, WhatIfRequest};
 
-use super::diagnose::cures;
 use crate::cli::DemoArgs;
 use crate::failure::{Failure, look_on};
 use crate::output::{self, OutFile, print};
@@ -60,9 +59,9 @@ fn source() -> InputFile<'static> {
 
 fn diagnosis() -> Result<(), Failure> {
     let mode = ReadMode::default();
-    let mut report = DiagnosisReport::read_with(vec![source()], cures::MOST_PACKETS, mode)
+    let mut report = DiagnosisReport::read_with(vec![source()], whatif::MOST_PACKETS, mode)
         .map_err(|error| Failure::new(format!("cannot diagnose {error}")))?;
-    cures::try_all(&mut report);
+    whatif::try_worst(&mut report);
     let look = look_on(io::stdout().is_terminal());
     let text = report.text(TextStyle { limit: 1, look }) + "\n";
     match look {

@@ -1,7 +1,6 @@
 //! `ackclock diagnose`: why a transfer is slow.
 
 mod against;
-pub(super) mod cures;
 mod live;
 mod live_input;
 mod selection;
@@ -64,10 +63,10 @@ pub(super) fn run(args: &DiagnoseArgs) -> Result<ExitCode, Failure> {
         return Err(Failure::new("--wireshark: expected one capture, as its frames are numbered"));
     }
     let outputs = outputs(args, &files)?;
-    let tries_cures = !args.no_cures && args.every.is_none() && cures::can_try(&files);
+    let tries_cures = !args.no_cures && args.every.is_none() && can_try_cures(&files);
     let packets = match (args.report.is_some(), tries_cures) {
         (true, _) => PACKETS_OF_PAGES,
-        (false, true) => cures::MOST_PACKETS,
+        (false, true) => whatif::MOST_PACKETS,
         (false, false) => 0,
     };
     let mut printer = live::IntervalPrinter::new(args, SHOWN, &closed);
@@ -93,7 +92,7 @@ pub(super) fn run(args: &DiagnoseArgs) -> Result<ExitCode, Failure> {
     }
     selection::select(&mut report, filter.as_ref(), args.sort)?;
     if tries_cures && args.limit != Some(0) {
-        cures::try_all(&mut report);
+        whatif::try_worst(&mut report);
     }
     for (form, path, mut out) in outputs {
         let limit = args.limit.unwrap_or(SHOWN);
@@ -242,4 +241,13 @@ pub(super) fn source(path: &Path) -> Result<InputFile<'static>, Failure> {
         name: path.display().to_string(),
         bytes: Box::new(ProgressReader::new(file, size)),
     })
+}
+
+/// Whether all files are small enough to keep their packets.
+fn can_try_cures(files: &[PathBuf]) -> bool {
+    let sizes = files.iter().map(|file| {
+        let metadata = file.metadata().ok().filter(Metadata::is_file)?;
+        Some(metadata.len())
+    });
+    sizes.sum::<Option<u64>>().is_some_and(|sum| sum <= whatif::MOST_CAPTURED)
 }

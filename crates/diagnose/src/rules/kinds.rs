@@ -56,11 +56,6 @@ pub const KINDS: &[FindingKind] = &[
         meaning: "window scaling was not negotiated: the window is at most 65,535 bytes",
     },
     FindingKind {
-        name: "policer",
-        codes: &["CC201", "CC202"],
-        meaning: "packets above a rate are dropped without a queue",
-    },
-    FindingKind {
         name: "return-path",
         codes: &["CC402", "CC601", "CC602"],
         meaning: "the way of the ACKs is full: they wait there, and the data for them",

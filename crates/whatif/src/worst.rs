@@ -1,36 +1,27 @@
-//! The cures of what limited each connection, tried in simulations of its transfer.
+//! The cures of what limited the worst connections of a report, tried in simulations of their transfers.
 
 use core::convert::Infallible;
 use core::num::NonZeroUsize;
-use std::path::PathBuf;
 use std::thread;
 
 use ingest::diagnosis::{ConnectionReport, DiagnosisReport};
 use ingest::inputs::CapturedConnection;
 use runner::stop::NEVER;
 use runner::workers::Workers;
-use whatif::try_cures;
+
+use crate::try_cures;
 
 /// Most bytes of captures whose packets are kept to try cures.
-const MOST_CAPTURED: u64 = 256 << 20;
+pub const MOST_CAPTURED: u64 = 256 << 20;
 /// Most packets that are kept of a connection: more are not simulated.
-pub(crate) const MOST_PACKETS: usize = 200_000;
+pub const MOST_PACKETS: usize = 200_000;
 /// Payload of the transfers that are simulated.
 const TRANSFER: core::ops::RangeInclusive<u64> = 100_000..=200_000_000;
 /// Most connections whose cures are tried, the worst first.
 const MOST_CONNECTIONS: usize = 4;
 
-/// Whether all files are small enough to keep their packets.
-pub(super) fn can_try(files: &[PathBuf]) -> bool {
-    let sizes = files.iter().map(|file| {
-        let metadata = file.metadata().ok().filter(std::fs::Metadata::is_file)?;
-        Some(metadata.len())
-    });
-    sizes.sum::<Option<u64>>().is_some_and(|sum| sum <= MOST_CAPTURED)
-}
-
-/// Tries the cures of the worst connections, on all processors.
-pub(crate) fn try_all(report: &mut DiagnosisReport) {
+/// Tries the cures of the worst connections of a report that kept [`MOST_PACKETS`], on all processors.
+pub fn try_worst(report: &mut DiagnosisReport) {
     let is_tried = |one: &&mut ConnectionReport| {
         let packets = one.analysis().packets.len();
         !one.failed && TRANSFER.contains(&one.bytes) && (1..MOST_PACKETS).contains(&packets)
