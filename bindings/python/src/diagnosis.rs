@@ -34,7 +34,7 @@ pub(crate) fn diagnose_files(
 ) -> PyResult<(String, String)> {
     let files = sources.into_iter().map(open_file).collect::<PyResult<Vec<_>>>()?;
     let total = files.iter().map(|file| file.size).sum();
-    // As the command does; the size of a Python file is unknown.
+    // As the command does; the size of a stream is unknown.
     let tries_cures = files.iter().all(|file| file.size > 0) && total <= ::whatif::MOST_CAPTURED;
     watch(py, total, progress, |watched| {
         let files = files.into_iter().map(|file| file.source(watched)).collect();
@@ -109,10 +109,19 @@ impl OpenFile {
     }
 }
 
+/// Bytes of a Python file from here on; an error if it is a stream.
+fn size_of(file: &Bound<'_, PyAny>) -> PyResult<u64> {
+    let here: u64 = file.call_method0("tell")?.extract()?;
+    let end: u64 = file.call_method1("seek", (0, 2))?.extract()?;
+    file.call_method1("seek", (here,))?;
+    Ok(end.saturating_sub(here))
+}
+
 fn open_file((name, file): NamedFile) -> PyResult<OpenFile> {
     if let Some(file) = file {
+        let size = Python::attach(|py| size_of(file.bind(py))).unwrap_or_default();
         let bytes = Box::new(BufReader::with_capacity(AT_ONCE, PyFile(file)));
-        return Ok(OpenFile { name, size: 0, bytes });
+        return Ok(OpenFile { name, size, bytes });
     }
     let failed = |error: io::Error| {
         PyOSError::new_err((error.raw_os_error(), error.to_string(), name.clone()))
