@@ -50,7 +50,7 @@ test("compressed captures, and runs against link-time optimisation", async ({ pa
   for (const path of ["golden/linux/a2_slowstart_reno/sender.pcap.xz", "golden/linux/k1_two_flows/sender.pcap.xz"]) {
     const request = { op: "diagnose", files: [path], limit: 10 };
     const inPage = await shortest(async () => (await ask(page, request, [path])).ms ?? Infinity, SHORT);
-    row(path, inPage, (await shortest(() => native("diagnose", "--json", path), SHORT)) - start);
+    row(path, inPage, (await shortest(() => native("diagnose", "--json", "--no-cures", path), SHORT)) - start);
   }
   const inPage = await shortest(async () => (await ask(page, { op: "digests" })).ms ?? Infinity);
   const digests = await shortest(async () => {
@@ -81,7 +81,7 @@ for (const megabytes of [500, 1000]) {
       return performance.now() - began;
     };
     const inPage = await shortest(read);
-    row(`a capture of ${megabytes} MB, to the verdict shown`, inPage, await shortest(() => native("diagnose", "--json", path)));
+    row(`a capture of ${megabytes} MB, to the verdict shown`, inPage, await shortest(() => native("diagnose", "--json", "--no-cures", path)));
     const memory = await page.evaluate(async () => {
       const measure = (performance as unknown as { memory?: { usedJSHeapSize: number } }).memory;
       return measure?.usedJSHeapSize ?? 0;
