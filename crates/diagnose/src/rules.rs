@@ -157,7 +157,7 @@ pub struct EvidenceItem {
 pub struct Finding {
     /// Stable code.
     pub code: &'static str,
-    /// What it is more exactly, of the codes that stand for several causes, as `round-trips` or `policer`: see
+    /// What it is more exactly, of the codes that cover several causes, as `round-trips` or `policer`: see
     /// [`KINDS`]; empty where the code says all.
     pub kind: &'static str,
     /// Severity.

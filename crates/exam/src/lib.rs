@@ -108,13 +108,18 @@ pub fn exam(plan: &ExamPlan, jobs: usize, done: impl Fn(usize) + Sync) -> Exam {
 }
 
 impl RunCase {
-    /// The files of the case: name and bytes. The scenario, and its captures or its log.
+    /// The files of the case: name and bytes. The scenario, its captures or its log, and the truth about it.
     ///
     /// # Errors
     /// A capture that cannot be written, as text.
     pub fn files(&self) -> Result<Vec<(String, Vec<u8>)>, String> {
         let number = self.case.number;
-        let mut files = vec![(format!("{number}.toml"), self.text.clone().into_bytes())];
+        let truth = serde_json::to_vec_pretty(&table::TruthJson::of(self));
+        let truth = truth.map_err(|error| error.to_string())?;
+        let mut files = vec![
+            (format!("{number}.toml"), self.text.clone().into_bytes()),
+            (format!("{number}-truth.json"), truth),
+        ];
         match &self.capture {
             RunCapture::Qlog(log) => files.push((format!("{number}-sender.sqlog"), log.clone())),
             RunCapture::Packets(_) => {

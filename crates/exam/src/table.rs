@@ -71,6 +71,51 @@ pub struct CureResult {
     pub refused: Option<String>,
 }
 
+/// The truth about a case, as it is kept beside its captures.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct TruthJson {
+    /// Time of the transfer, in seconds, and whether it was completed.
+    duration_s: f64,
+    finished: bool,
+    /// A fault leaves no trace at the capture point.
+    hidden: bool,
+    /// The faults that cost something, the costliest first.
+    causes: Vec<CauseJson>,
+    /// Codes that are true of the transfer beside them.
+    allowed: Vec<&'static str>,
+    /// Cures, with the time of the transfer in seconds after each.
+    cures: Vec<(&'static str, f64)>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+struct CauseJson {
+    cause: &'static str,
+    drawn: String,
+    place: &'static str,
+    /// `null` if the transfer failed by it.
+    cost_s: Option<f64>,
+}
+
+impl TruthJson {
+    pub(crate) fn of(case: &RunCase) -> Self {
+        let truth = &case.truth;
+        let causes = truth.costs.iter().map(|one| CauseJson {
+            cause: one.fault.kind().name(),
+            drawn: one.fault.describe(),
+            place: one.fault.kind().place(),
+            cost_s: one.cost.map(Duration::as_secs_f64),
+        });
+        Self {
+            duration_s: truth.duration.as_secs_f64(),
+            finished: truth.finished,
+            hidden: truth.hidden,
+            causes: causes.collect(),
+            allowed: truth.allowed.clone(),
+            cures: truth.cures.iter().map(|one| (one.name, one.duration.as_secs_f64())).collect(),
+        }
+    }
+}
+
 impl DrawResult {
     /// The result of a case.
     pub fn of(case: &RunCase, answer: &Answer) -> Self {

@@ -126,3 +126,18 @@ fn losses_before_a_capture_between_the_hosts_are_fitted() {
         predicted.iter().filter(|(validity, off)| *validity != Validity::None && off.abs() <= 0.1);
     assert!(near.count() >= 4, "{predicted:?}");
 }
+
+/// What is kept of a case has its truth: causes with place and cost.
+#[test]
+fn a_kept_case_has_its_truth() {
+    let case = Case::draw(Transport::Tcp, 3, 1).run(&Engine::Models).unwrap();
+    let files = case.files().unwrap();
+    let (_, bytes) = files.iter().find(|(name, _)| name == "1-truth.json").unwrap();
+    let truth: serde_json::Value = serde_json::from_slice(bytes).unwrap();
+    let causes = truth["causes"].as_array().unwrap();
+    assert_eq!(causes.len(), case.truth.costs.len());
+    for (cause, cost) in causes.iter().zip(&case.truth.costs) {
+        assert_eq!(cause["place"], cost.fault.kind().place());
+        assert_eq!(cause["cost_s"].as_f64(), cost.cost.map(|cost| cost.as_secs_f64()));
+    }
+}

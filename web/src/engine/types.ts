@@ -130,7 +130,7 @@ export interface Finding {
   cost_s: number;
   interval_s: [number, number] | null;
   frames?: [number, number];
-  /** What it is more exactly, of codes that stand for several causes. */
+  /** What it is more exactly, of codes that cover several causes. */
   kind?: string;
   evidence: Record<string, unknown>;
   cause: string;

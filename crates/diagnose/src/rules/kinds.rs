@@ -1,6 +1,6 @@
 //! The kinds of findings: what a finding is more exactly than its code says.
 //!
-//! Codes are stable and few; some stand for several causes, which have other cures.
+//! Codes are stable and few; some cover several causes, which have other cures.
 
 /// A kind of findings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
