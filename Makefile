@@ -30,6 +30,9 @@ test: tools lint
 	  | diff - target/golden.txt || { echo 'docs/ledger/fidelity.md is stale: run cargo xtask docs'; exit 1; }
 	# Drawn transfers with known faults: a cost that breaks a law fails.
 	$(XTASK) exam --count 40 --strict
+	# Costs that may not grow faster than their input; `cargo xtask growth` has them all.
+	@if command -v valgrind > /dev/null; then $(XTASK) growth --sample interfaces names sockets; \
+	  else echo "growth: skipped, it needs valgrind"; fi
 	# Counting takes one processor; the playground's tests have the others.
 	@$(MAKE) --no-print-directory playground > target/playground.txt 2>&1 & \
 	  $(XTASK) count; counted=$$?; wait $$!; played=$$?; cat target/playground.txt; exit $$((counted | played))

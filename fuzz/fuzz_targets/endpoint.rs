@@ -9,8 +9,8 @@
 use libfuzzer_sys::fuzz_target;
 use machine::{Cx, Endpoint as _};
 use packet::{
-    Dir, Flags, IpVersion, Options, SackBlock, SackBlocks, Segment, SynLayout, SynOptions,
-    Timestamps,
+    Dir, Flags, IpVersion, Options, SackBlock, SackBlocks, Segment, SynExtras, SynLayout,
+    SynOptions, Timestamps,
 };
 use record::{EventSource, NullRecorder};
 use tcp::profile::{NAMES, TcpProfile};
@@ -105,6 +105,7 @@ impl Victim {
                 sack_permitted: b[15] & 1 != 0,
                 layout: SynLayout::Linux,
                 fast_open: None,
+                extras: SynExtras::default(),
             })
         } else {
             let mut blocks = SackBlocks::EMPTY;

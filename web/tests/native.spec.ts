@@ -16,15 +16,22 @@ test("golden captures", async ({ page }) => {
   await startEngine(page);
   const paths = goldenCaptures();
   expect(paths.length).toBeGreaterThan(60);
+  let withCures = 0;
   for (const path of paths) {
-    const [native, answer] = await Promise.all([
-      // The page tries cures when it is asked to.
+    const [native, cured, answer] = await Promise.all([
       output(ackclock, "diagnose", "--json", "--no-cures", path),
+      output(ackclock, "diagnose", "--json", path),
       ask(page, { op: "diagnose", files: [path], limit: 1_000_000 }, [path]),
     ]);
     expect(answer.error, path).toBeUndefined();
     expect(answer.ok?.["json"] === native, `${path} differs`).toBe(true);
+    if (cured === native) continue;
+    const tried = await ask(page, { op: "diagnose", files: [path], limit: 1_000_000, cures: true }, [path]);
+    expect(tried.error, path).toBeUndefined();
+    expect(tried.ok?.["json"] === cured, `the cures of ${path} differ`).toBe(true);
+    withCures += 1;
   }
+  expect(withCures).toBeGreaterThan(10);
 });
 
 test("scenarios", async ({ page }) => {

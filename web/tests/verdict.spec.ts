@@ -35,6 +35,22 @@ test("a dropped capture has a verdict, graphs and a what-if", async ({ page }) =
   await expect(verdict.getByRole("region", { name: "Simulated transfers" })).toContainText("linux-6.18/bbr");
 });
 
+test("cures follow the verdict, and are in the page of graphs", async ({ page }) => {
+  await page.goto("/");
+  await page.getByRole("button", { name: "a receive window too small" }).click();
+  const verdict = page.getByRole("region", { name: "Verdict" });
+  const cures = verdict.getByRole("region", { name: "Cures" });
+  await expect(cures).toContainText(/receiver: net\.ipv4\.tcp_rmem="4096 131072 6291456": 3\.27 s → 7\d\d ms/);
+  await verdict.getByRole("button", { name: "Show the graphs" }).click();
+  const frame = page.frameLocator("iframe");
+  await expect(frame.getByText(/^Limited by the receiver's window .*; cure at the receiver/)).toBeVisible();
+  await expect(frame.getByRole("table").filter({ hasText: "with it" })).toContainText("net.ipv4.tcp_rmem");
+  // Another file ends what is tried for the last one.
+  await page.getByRole("button", { name: "a qlog of QUIC" }).click();
+  await expect(verdict).toContainText("upload.sqlog");
+  await expect(cures).toHaveCount(0);
+});
+
 test("the moment of a finding is one click away", async ({ page }) => {
   await page.goto("/");
   await page.getByRole("button", { name: "an outage and its timeouts" }).click();

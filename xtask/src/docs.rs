@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use reproduce::cases;
 use reproduce::pictures::PICTURES;
 
-use crate::{ledger, readme};
+use crate::{gallery, ledger, loop_picture, readme};
 
 const BEGIN: &str = "<!-- trace -->\n";
 const END: &str = "<!-- /trace -->\n";
@@ -23,6 +23,8 @@ fn documents() -> Result<Vec<(String, String)>, String> {
         let svg = picture.draw().map_err(|error| error.to_string())?;
         documents.push((format!("docs/pictures/{}", picture.file), svg));
     }
+    documents.push((loop_picture::FILE.to_owned(), loop_picture::draw(&root())?));
+    documents.extend(gallery::pictures(&root())?);
     documents.push(("docs/stories.md".to_owned(), stories()?));
     Ok(documents)
 }
@@ -63,6 +65,135 @@ fn answer(command: &str) -> Result<String, String> {
     String::from_utf8(printed).map_err(|error| format!("{command}: {error}"))
 }
 
+/// Marks around the list of findings in docs/findings.md.
+const FINDINGS: [&str; 2] =
+    ["<!-- findings: written by cargo xtask docs --findings -->\n", "<!-- end of findings -->\n"];
+
+/// Findings of which `ackclock demo` has no example, with a command that prints a report with them: of a recording of
+/// the repository, or of a capture that lacks something.
+const RECORDED: [(&str, &str); 22] = [
+    ("CC001", "ackclock diagnose golden/captures/recorded/failures/refused.client.pcap.gz"),
+    ("CC004", "ackclock diagnose golden/captures/recorded/failures/time-wait.client.pcap.gz"),
+    ("CC005", "ackclock diagnose golden/captures/recorded/failures/ttl.client.pcap.gz"),
+    ("CC301", "ackclock diagnose golden/linux/d3_delayed_rtt45_cubic/sender.pcap.xz"),
+    ("CC402", "ackclock diagnose golden/linux/b1_lro45_cubic/sender.pcap.xz"),
+    ("CC802", "ackclock diagnose docs/samples/both-ends.client.pcap"),
+    ("CC804", "ackclock diagnose golden/quic/quic-go-mtu.server.sqlog.xz"),
+    ("CC815", "ackclock diagnose golden/quic/quic-go-marks.server.sqlog.xz"),
+    ("CC823", "ackclock diagnose golden/quic/quic-go-stream-limit.client.sqlog.xz"),
+    (
+        "CC833",
+        "ackclock run scenarios/c4/low-and-up.toml --set client.profile=quinn-0.11 --set server.profile=quinn-0.11 \
+         --qlog target/CC833.sqlog > target/CC833.txt; ackclock diagnose target/CC833.sqlog",
+    ),
+    (
+        "CC836",
+        "ackclock run scenarios/c4/bad-wifi.toml --set client.profile=quic-inet-2025-03 \
+         --set server.profile=quic-inet-2025-03 --qlog target/CC836.sqlog > target/CC836.txt; \
+         ackclock diagnose target/CC836.sqlog",
+    ),
+    ("CC837", "ackclock diagnose golden/quic/quic-go-rate-drop.server.sqlog.xz"),
+    ("CC838", "ackclock diagnose golden/quic/quiche-application.server.sqlog.xz"),
+    ("CC851", "ackclock diagnose golden/quic/quic-go-rebinding.server.sqlog.xz"),
+    ("CC852", "ackclock diagnose golden/quic/quic-go-mtu.server.sqlog.xz"),
+    ("CC853", "ackclock diagnose golden/quic/quic-go-rebinding.server.sqlog.xz"),
+    (
+        "CC901",
+        "ackclock run scenarios/slow-start-lro.toml --tcpdump | sed 1,3d | ackclock diagnose -",
+    ),
+    (
+        "CC902",
+        "ackclock run scenarios/slow-start-lro.toml --tcpdump | grep 'sender > sink' | ackclock diagnose -",
+    ),
+    (
+        "CC903",
+        "ackclock run scenarios/slow-start-lro.toml --tcpdump | sed 60,64d | ackclock diagnose -",
+    ),
+    ("CC904", "ackclock diagnose golden/linux/b1_lro45_cubic/sender.pcap.xz"),
+    ("CC905", "ackclock diagnose golden/linux/f2_few_losses_cubic/receiver.pcap.xz"),
+    (
+        "CC906",
+        "ackclock run scenarios/slow-start-lro.toml --tcpdump | grep -v '], ack .* length 0' | ackclock diagnose -",
+    ),
+];
+
+/// Returns the page of each finding, docs/findings.md with the list of them, and docs/SUMMARY.md.
+fn findings() -> Result<Vec<(String, String)>, String> {
+    let program = std::env::current_exe().map_err(|error| error.to_string())?;
+    let program = program.with_file_name("ackclock");
+    let printed = |command: &str| -> Result<String, String> {
+        let line = format!("PATH='{}':$PATH; {command}", program.with_file_name("").display());
+        let output =
+            std::process::Command::new("sh").args(["-c", &line]).current_dir(root()).output();
+        let output = output.map_err(|error| format!("{command}: {error}"))?;
+        String::from_utf8([output.stdout, output.stderr].concat())
+            .map_err(|error| format!("{command}: {error}"))
+    };
+    if !program.is_file() {
+        return Err(format!("{} is missing: build ackclock first", program.display()));
+    }
+    let list = printed("ackclock explain")?;
+    let (mut pages, mut rows, mut entries) = (Vec::new(), String::new(), String::new());
+    for line in list.lines().take_while(|line| !line.is_empty()) {
+        let (code, name) = line.split_once("  ").ok_or("ackclock explain has another form")?;
+        let demo = format!("ackclock demo {code}");
+        let recorded = RECORDED.iter().find(|(known, _)| *known == code);
+        let (report, has_example) = match recorded {
+            Some((_, command)) => ((*command).to_owned(), true),
+            None => (demo.clone(), !printed(&demo)?.starts_with("error")),
+        };
+        let example = match has_example {
+            true => format!("{report} | sed -n '/\\[{code}\\]/,/^$/p'"),
+            false => demo,
+        };
+        if has_example && printed(&example)?.is_empty() {
+            return Err(format!("{report} has no {code}"));
+        }
+        let explain = format!("ackclock explain {code}");
+        let has_example = if has_example { "yes" } else { "" };
+        rows += &format!("| [{code}](findings/{code}.md) | {name} | {has_example} |\n");
+        entries += &format!("- [{code}: {name}](findings/{code}.md)\n");
+        let page = format!(
+            "# {code}: {name}\n\n```console\n$ {example}\n{}$ {explain}\n{}```\n",
+            printed(&example)?,
+            printed(&explain)?
+        );
+        pages.push((format!("docs/findings/{code}.md"), page));
+    }
+    let read = |name: &str| {
+        std::fs::read_to_string(root().join(name)).map_err(|error| format!("{name}: {error}"))
+    };
+    let page = read("docs/findings.md")?;
+    let [begin, end] = FINDINGS;
+    let (head, rest) = page.split_once(begin).ok_or("docs/findings.md has lost its list")?;
+    let (_, tail) = rest.split_once(end).ok_or("docs/findings.md has lost its list")?;
+    let table = format!("| code | finding | example |\n|---|---|---|\n{rows}");
+    pages.push(("docs/findings.md".to_owned(), format!("{head}{begin}{table}{end}{tail}")));
+    let summary = read("docs/SUMMARY.md")?;
+    let (begin, end) = ("\n# Findings\n\n", "\n# Reports about stacks\n");
+    let (head, rest) = summary.split_once(begin).ok_or("docs/SUMMARY.md has no findings")?;
+    let (_, tail) = rest.split_once(end).ok_or("docs/SUMMARY.md has no reports")?;
+    pages.push(("docs/SUMMARY.md".to_owned(), format!("{head}{begin}{entries}{end}{tail}")));
+    Ok(pages)
+}
+
+/// Writes the pages of findings by the program `ackclock` beside this one.
+pub(crate) fn run_findings() -> ExitCode {
+    let written = findings().and_then(|documents| {
+        std::fs::create_dir_all(root().join("docs/findings")).map_err(|error| error.to_string())?;
+        documents.into_iter().try_for_each(|(name, text)| {
+            std::fs::write(root().join(&name), text).map_err(|error| format!("{name}: {error}"))
+        })
+    });
+    match written {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
 /// Returns docs/stories.md with the trace of the current program.
 fn stories() -> Result<String, String> {
     let path = root().join("docs/stories.md");
@@ -81,6 +212,8 @@ fn stories() -> Result<String, String> {
 
 const LEDGER: &str = "\
 # Fidelity ledger
+
+Machine: any: virtual time.
 
 What Ackclock is compared with, and the result. `cargo xtask docs` writes this page; nothing in it is
 typed. `make test` fails when a figure that held no longer does, and when this page is stale.

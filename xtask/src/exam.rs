@@ -29,6 +29,9 @@ struct ExamOptions {
     /// Run the Linux hosts of this profile with the kernel of that name in `ackclock kernel list`.
     #[arg(long, value_name = "NAME", conflicts_with = "quic")]
     kernel: Option<String>,
+    /// Examine logs that this real QUIC stack writes itself, of the name in `ackclock stack list`, with `--quic`.
+    #[arg(long, value_name = "NAME", requires = "quic", conflicts_with = "ledger")]
+    stack: Option<String>,
     /// Number of the first draw.
     #[arg(long, default_value_t = 0)]
     from: u64,
@@ -71,7 +74,12 @@ pub(crate) fn run(arguments: &[OsString]) -> ExitCode {
     };
     let processors = || thread::available_parallelism().map_or(1, Into::into);
     let jobs = options.jobs.unwrap_or_else(processors);
-    let engine = match options.kernel.as_deref().map_or(Ok(Engine::Models), kernel) {
+    let engine = match (&options.kernel, &options.stack) {
+        (_, Some(name)) => stack(name),
+        (Some(name), None) => kernel(name),
+        (None, None) => Ok(Engine::Models),
+    };
+    let engine = match engine {
         Ok(engine) => engine,
         Err(error) => {
             eprintln!("{error}");
@@ -147,6 +155,18 @@ fn kernel(profile: &str) -> Result<Engine, String> {
     let kernel = cache.kernel(profile).map_err(|error| error.to_string())?.ok_or_else(none)?;
     let init = build::init(&cache).map_err(|error| error.to_string())?;
     Ok(Engine::Kernel { kernel: kernel.path, init, profile: profile.to_owned() })
+}
+
+/// The QUIC stack of that name; its logs are kept below `target` while a draw runs.
+#[cfg(target_os = "linux")]
+fn stack(name: &str) -> Result<Engine, String> {
+    let logs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/exam-logs");
+    Ok(Engine::Stack { name: name.to_owned(), logs })
+}
+
+#[cfg(not(target_os = "linux"))]
+fn stack(_: &str) -> Result<Engine, String> {
+    Err("stacks as hosts need Linux".to_owned())
 }
 
 #[cfg(not(target_os = "linux"))]

@@ -3,6 +3,7 @@
 //! The kind of a file is the part of its name that [`KINDS`] lists; our crates must produce the
 //! same state in every column. `golden/freebsd/README.md` describes the origin of the rows.
 
+mod bbr3;
 mod closed;
 mod controller;
 mod cubic;
@@ -59,12 +60,12 @@ fn own_copy(of: &str) -> PathBuf {
 /// Replays the project's copy; returns the worst exit status, as [`run`].
 pub(crate) fn run_own_copy() -> ExitCode {
     let rows = ["freebsd", "linux"].map(|of| replay_all(&own_copy(of))).into_iter().max();
-    #[cfg_attr(not(target_os = "linux"), expect(unused_mut, reason = "Linux's need guests"))]
     let mut verdict = closed::run_own_copy();
     #[cfg(target_os = "linux")]
     linux_closed::run(&own_copy("linux-closed"), &mut verdict);
     #[cfg(not(target_os = "linux"))]
     println!("linux-closed not compared: it needs Linux");
+    bbr3::run(&own_copy("bbr3-closed"), &mut verdict);
     let closed = status_of(verdict);
     ExitCode::from(rows.unwrap_or(2).max(closed))
 }
@@ -97,10 +98,10 @@ pub(crate) fn import(from: &Path) -> ExitCode {
 /// Returns 0 if every row of at least one file agrees, 1 if one differs, 2 if a file cannot be read
 /// or there is nothing to replay.
 pub(crate) fn run(place: &Path) -> ExitCode {
-    #[cfg_attr(not(target_os = "linux"), expect(unused_mut, reason = "Linux's need guests"))]
     let mut closed = closed::run_place(place);
     #[cfg(target_os = "linux")]
     linux_closed::run(place, &mut closed);
+    bbr3::run(place, &mut closed);
     ExitCode::from(match closed.replayed {
         0 if !closed.garbled => replay_all(place),
         _ => status_of(closed),

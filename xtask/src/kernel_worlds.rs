@@ -37,6 +37,8 @@ pub(crate) struct Comparison<'a> {
     pub(crate) mixed: bool,
     /// All hosts request ECN, and all lines mark.
     pub(crate) ecn: bool,
+    /// Worlds as wide as the net.
+    pub(crate) wide: bool,
     /// Only worlds of one flow.
     pub(crate) one_flow: bool,
     /// Searches the smallest scenario with each kind of difference.
@@ -99,7 +101,7 @@ mod linux {
     use simtest::worlds;
     use units::{Duration, Instant};
 
-    use super::drawn::{has_links, jittered, marking, mixed_world, world};
+    use super::drawn::{has_links, jittered, marking, mixed_world, wide_world, world};
     use super::{Against, Comparison};
 
     /// Maximum hosts of a world: each is a process.
@@ -114,6 +116,8 @@ mod linux {
         path: PathBuf,
         init: PathBuf,
         pub(super) name: String,
+        /// Megabytes of each guest.
+        memory: u32,
     }
 
     /// What the models are compared with.
@@ -157,7 +161,7 @@ mod linux {
                 host,
                 kernel: self.path.clone(),
                 init: self.init.clone(),
-                memory: 64,
+                memory: self.memory,
                 sysctls: Vec::new(),
                 facts: false,
                 tcp_info: Duration::from_millis(10),
@@ -178,6 +182,7 @@ mod linux {
             count,
             mixed,
             ecn,
+            wide,
             one_flow,
             shrinks,
             jobs,
@@ -185,13 +190,23 @@ mod linux {
         } = comparison;
         let draw = if mixed { mixed_world } else { world };
         let world = |number| {
+            if wide {
+                return wide_world(seed, number, profile, one_flow || number % 2 == 0);
+            }
             let text = draw(seed, number, profile);
             if ecn { marking(&text) } else { text }
         };
-        let kind_of_worlds =
-            [if mixed { "-mixed" } else { "" }, if ecn { "-ecn" } else { "" }].concat();
+        let kind_of_worlds = [
+            if mixed { "-mixed" } else { "" },
+            if ecn { "-ecn" } else { "" },
+            if wide { "-wide" } else { "" },
+            if wide && one_flow { "-one-flow" } else { "" },
+        ]
+        .concat();
         let reference = match against {
-            Against::Kernel { twice } => Reference::Kernel { kernel: kernel(profile)?, twice },
+            Against::Kernel { twice } => {
+                Reference::Kernel { kernel: kernel(profile, wide)?, twice }
+            }
             Against::Jitter => Reference::Jitter,
         };
         let name = reference.name().to_owned();
@@ -247,10 +262,26 @@ mod linux {
         for (kind, numbers) in &kinds {
             println!("{:>6}  {kind}, first in world {}", numbers.len(), numbers[0]);
         }
-        let results = results.range(first..first.saturating_add(count)).map(|(_, result)| result);
-        let run: Vec<_> = results.filter(|result| !result.kind.starts_with(NOT_RUN)).collect();
-        for (what, several) in [("one flow", false), ("several flows", true)] {
-            let worlds = run.iter().filter(|result| (result.flows > 1) == several);
+        let results = results.range(first..first.saturating_add(count));
+        let run = results.filter(|(_, result)| !result.kind.starts_with(NOT_RUN));
+        // What BBR draws at random no model knows: in wide worlds it counts apart.
+        let run =
+            run.map(|(&number, result)| (result, wide && world(number).contains("cc = \"bbr\"")));
+        let run: Vec<_> = run.collect();
+        let groups = [
+            ("one flow", false, false),
+            ("one flow with BBR", false, true),
+            ("several flows", true, false),
+            ("several flows with BBR", true, true),
+        ];
+        for (what, several, bbr) in groups {
+            let mut worlds = run.clone();
+            worlds.retain(|(result, has_bbr)| (result.flows > 1, *has_bbr) == (several, bbr));
+            let worlds: Vec<_> = worlds.into_iter().map(|(result, _)| result).collect();
+            let worlds = worlds.iter();
+            if worlds.len() == 0 {
+                continue;
+            }
             let count = |is: fn(&WorldResult) -> bool| worlds.clone().filter(|one| is(one)).count();
             let of_phase = |n: usize| worlds.clone().filter(|one| one.of_phase[n]).count();
             println!(
@@ -295,13 +326,14 @@ mod linux {
     const NOT_RUN: &str = "not run";
     const DIFFERS: &str = "kernel differs from itself";
 
-    /// The kernel with the name of a profile.
-    pub(super) fn kernel(profile: &str) -> Result<Kernel, String> {
+    /// The kernel with the name of a profile; for `wide` worlds with memory for their windows.
+    pub(super) fn kernel(profile: &str, wide: bool) -> Result<Kernel, String> {
         let none = || format!("there is no kernel {profile}: `ackclock kernel build` makes one");
         let cache = Cache::of_user().ok_or_else(none)?;
         let kernel = cache.kernel(profile).map_err(|error| error.to_string())?.ok_or_else(none)?;
         let init = build::init(&cache).map_err(|error| error.to_string())?;
-        Ok(Kernel { path: kernel.path, init, name: kernel.info.name })
+        let memory = if wide { 512 } else { 64 };
+        Ok(Kernel { path: kernel.path, init, name: kernel.info.name, memory })
     }
 
     /// What the comparison of a world gave.
@@ -382,7 +414,6 @@ mod linux {
             return Err("too many hosts".to_owned());
         }
         let mut real = PacketRecord::new(&mut scenario, Instant::ZERO);
-        let model = modelled(&mut scenario)?;
         let unlike = |kind| Ok(WorldResult::unlike(kind, scenario.flows.len()));
         match reference {
             Reference::Jitter => real = modelled(&mut loaded(&jittered(text))?)?,
@@ -410,6 +441,8 @@ mod linux {
                 }
             }
         }
+        guest::card::start_as(&real, &mut scenario);
+        let model = modelled(&mut scenario)?;
         let flows = compare(&scenario, &model, &real, TOLERANCE);
         let first = flows.iter().filter(|flow| flow.first.is_some());
         let first = first.min_by_key(|flow| flow.first.as_ref().map(|first| first.at_ns()));

@@ -94,4 +94,21 @@ mod tests {
             assert!(stored == text, "{name} is stale: run cargo xtask docs --pictures");
         }
     }
+
+    /// Every page of the ledger names the class of machine and a command.
+    #[test]
+    fn pages_of_the_ledger_name_machine_and_command() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/ledger");
+        let commands = ["`cargo ", "`ackclock ", "`make ", "\n$ cargo ", "`bench/", "`packaging/"];
+        let mut count = 0;
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let text = fs::read_to_string(&path).unwrap();
+            let name = path.display();
+            assert!(text.contains("\nMachine: "), "{name} names no machine");
+            assert!(commands.iter().any(|command| text.contains(command)), "{name} has no command");
+            count += 1;
+        }
+        assert!(count > 10, "{count}");
+    }
 }

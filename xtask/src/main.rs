@@ -12,9 +12,12 @@
 //! - `cargo xtask worlds` runs random scenarios and minimizes a failing one.
 //! - `cargo xtask exam` draws transfers with faults, runs each with and without, and judges what the program
 //!   says of them.
+//! - `cargo xtask stacks` runs transfers over drawn paths with models of a QUIC stack and with the stack itself.
 //! - `cargo xtask scripts` runs random and mutated packet scripts on the model and on a real kernel.
 //! - `cargo xtask count` counts the instructions of fixed transfers and compares them with the
 //!   committed counts; `--write` updates those, `--growths` shows how the cost of a segment scales.
+//! - `cargo xtask growth [--sample] [CASE...]` runs the program with n, 2n, 4n and 8n of one thing and rejects
+//!   costs that grow faster than the input.
 //! - `cargo xtask release` makes the packages of a release below `target/release-files`; of a
 //!   program that is built already if one is given, without wheels.
 //! - `cargo xtask licences CRATE TARGET` prints the licences of what a crate is linked from.
@@ -30,15 +33,20 @@ mod count;
 mod digest;
 mod docs;
 mod exam;
+mod gallery;
 mod golden;
+#[cfg(target_os = "linux")]
+mod growth;
 mod kernel_scripts;
 mod kernel_worlds;
 mod layers;
 mod ledger;
+mod loop_picture;
 mod parts;
 mod pgo;
 mod readme;
 mod release;
+mod stacks;
 mod words;
 mod worlds;
 
@@ -51,8 +59,10 @@ usage: cargo xtask release [BINARY]
        cargo xtask parts [DIR]
        cargo xtask licences CRATE TARGET
        cargo xtask count [--write | --growths]
+       cargo xtask growth [--sample] [CASE...]
        cargo xtask pgo [--compare]
        cargo xtask scripts [--random N] [--mutants N] [--seed S] [--kernel NAME] [--out DIR] [FILE...]
+       cargo xtask stacks [--count N] [--seed S] [--path K] [--stack NAME] [--profile NAME] [--ledger]
        cargo xtask exam [--count N] [--seed S] [--draw K] [--keep DIR] [--json] [--strict]
        cargo xtask worlds [--count N] [--from K] [--seed S] [--jobs J] [--world K] [--out DIR]";
 
@@ -75,6 +85,7 @@ fn main() -> ExitCode {
         (Some("words"), []) => list_words(),
         (Some("digest"), []) => digest::run(),
         (Some("docs"), []) => docs::run(true),
+        (Some("docs"), [findings]) if findings == "--findings" => docs::run_findings(),
         (Some("docs"), [pictures]) if pictures == "--pictures" => docs::run(false),
         (Some("count"), []) => count::run(false),
         (Some("count"), [write]) if write == "--write" => count::run(true),
@@ -85,7 +96,10 @@ fn main() -> ExitCode {
         (Some("pgo"), []) => pgo::run(false),
         (Some("pgo"), [compare]) if compare == "--compare" => pgo::run(true),
         (Some("scripts"), options) => kernel_scripts::run(options),
+        #[cfg(target_os = "linux")]
+        (Some("growth"), options) => growth::run(options),
         (Some("exam"), options) => exam::run(options),
+        (Some("stacks"), options) => stacks::run(options),
         (Some("worlds"), options) => worlds::run(options),
         _ => {
             eprintln!("{USAGE}");

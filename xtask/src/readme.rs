@@ -3,7 +3,7 @@
 
 use reproduce::cases;
 
-const BEGIN: &str = "<!-- ledger: written by cargo xtask docs -->\n";
+const BEGIN: &str = "<!-- ledger: fidelity -->\n";
 const END: &str = "<!-- end of ledger -->\n";
 
 /// Short names of cases; others have their title.
@@ -60,8 +60,8 @@ fn table(ledger: &Ledger<'_>) -> Result<String, String> {
 | part | modelled | verified against |
 |---|---|---|
 | FreeBSD TCP | default stack of 13.0, 13.2, 14.3 and main; RACK stack of 14.3 and main | {rows} of the kernel's own functions; recorded transfers of the complete stacks, equal in every packet: {} (13.0), {} (14.3), {} (main), {} (RACK) |
-| Linux TCP | 6.1, 6.12 and 6.18 with reno, CUBIC and BBR version 1 | recorded transfers of 6.18: {senders}; simulated goodput within 5 % in {near} of the {repeat} that repeat; random transfers of kernels in virtual time with the same data packets and number of acknowledgments: of 6.12 {}; of 6.12 with ECN {}; of 6.1 {} |
-| QUIC | sender of RFC 9002; INET's two; seven stacks from their sources ([docs/quic.md](docs/quic.md)) | {} figures of INET's experiment; quinn-proto ([measured](docs/ledger/quic.md)) |
+| Linux TCP | 6.1, 6.12 and 6.18 with reno, CUBIC and BBR version 1 | recorded transfers of 6.18: {senders}; simulated goodput within 5 % in {near} of the {repeat} that repeat; random transfers of kernels in virtual time (each way ends in a line of 10 Mbit/s to 1 Gbit/s and 0.1 to 30 ms) with the same data packets and number of acknowledgments: of 6.12 {}; of 6.12 with ECN {}; of 6.1 {} |
+| QUIC | sender of RFC 9002; INET's two; seven stacks from their sources ([docs/quic.md](docs/quic.md)) | {} figures of INET's experiment; quinn-proto ([measured](docs/ledger/quic.md)); quic-go, quinn and quiche as hosts ([measured](docs/ledger/quic-stacks.md)) |
 | offloads | TSO, FreeBSD's LRO, Linux's GRO | {} rows of FreeBSD's LRO, {} |
 | paths | queues, AQM, delay, jitter, loss, reordering, duplication, ACK filters, shapers | an independent verifier that checks every simulated run in the tests |
 | published cases | {} | asserted figures that hold: {} |

@@ -183,6 +183,9 @@ mod tests {
             "files of an earlier version",
             "the TCP of this machine",
             "as said above",
+            "our goal is speed",
+            "it aims to be fast",
+            "of former versions",
         ] {
             assert_ne!(found(line), 0, "{line}");
         }

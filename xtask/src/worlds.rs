@@ -48,6 +48,9 @@ struct WorldsOptions {
     /// Every host requests ECN, and the line of every path marks packets.
     #[arg(long, requires = "against")]
     ecn: bool,
+    /// Worlds as wide as the net: 0.3 Mbit/s to 2 Gbit/s, round trips of 0.2 ms to 1 s, 3 to 60 s.
+    #[arg(long, requires = "against", conflicts_with_all = ["record", "mixed", "ecn"])]
+    wide: bool,
     /// Only those of the worlds that have one flow.
     #[arg(long, requires = "against", conflicts_with = "record")]
     one_flow: bool,
@@ -99,6 +102,7 @@ pub(crate) fn run(arguments: &[OsString]) -> ExitCode {
             ref profile,
             mixed,
             ecn,
+            wide,
             one_flow,
             no_shrink,
             jobs,
@@ -121,6 +125,7 @@ pub(crate) fn run(arguments: &[OsString]) -> ExitCode {
             count,
             mixed,
             ecn,
+            wide,
             one_flow,
             shrinks: !no_shrink,
             jobs,

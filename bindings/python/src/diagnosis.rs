@@ -25,17 +25,19 @@ type NamedFile = (String, Option<Py<PyAny>>);
 
 /// Diagnoses captures, as JSON and as text; only connection `flow`, if given.
 #[pyfunction]
-#[pyo3(signature = (sources, flow=None, progress=None))]
+#[pyo3(signature = (sources, flow=None, cures=true, progress=None))]
 pub(crate) fn diagnose_files(
     py: Python<'_>,
     sources: Vec<NamedFile>,
     flow: Option<u32>,
+    cures: bool,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<(String, String)> {
     let files = sources.into_iter().map(open_file).collect::<PyResult<Vec<_>>>()?;
     let total = files.iter().map(|file| file.size).sum();
     // As the command does; the size of a stream is unknown.
-    let tries_cures = files.iter().all(|file| file.size > 0) && total <= ::whatif::MOST_CAPTURED;
+    let tries_cures =
+        cures && files.iter().all(|file| file.size > 0) && total <= ::whatif::MOST_CAPTURED;
     watch(py, total, progress, |watched| {
         let files = files.into_iter().map(|file| file.source(watched)).collect();
         let packets = if tries_cures { ::whatif::MOST_PACKETS } else { 0 };
@@ -68,14 +70,16 @@ pub(crate) fn whatif(
     let file = open_file((path.to_owned(), None))?;
     let question = WhatIfRequest { compare, set, sender };
     let answer = watch(py, file.size, None, |watched| {
-        let stream = stream(file.source(watched), flow)?;
-        Ok::<_, PyErr>(WhatIf::until(&stream, &question, watched.stop(), None))
+        let (stream, others) = stream(file.source(watched), flow)?;
+        let others: Vec<_> = others.iter().collect();
+        Ok::<_, PyErr>(WhatIf::until(&stream, &others, &question, watched.stop(), None))
     })??;
     match answer {
         Ok(answer) => Ok((answer.to_json(), answer.to_text())),
         Err(WhatIfError::Fit(unfit)) => Err(RunError::new_err(format!("{path}: {unfit}"))),
         Err(WhatIfError::Scenario(mistakes)) => Err(wrong_scenario(py, &mistakes)),
         Err(WhatIfError::Run(error)) => Err(RunError::new_err(format!("{path}: {error}"))),
+        Err(error @ WhatIfError::Value { .. }) => Err(RunError::new_err(error.to_string())),
         Err(WhatIfError::Kernel(error)) => Err(RunError::new_err(error)),
     }
 }
@@ -86,7 +90,7 @@ pub(crate) fn whatif(
 pub(crate) fn scenario_text(py: Python<'_>, path: &str, flow: Option<u32>) -> PyResult<String> {
     let file = open_file((path.to_owned(), None))?;
     watch(py, file.size, None, |watched| {
-        let stream = stream(file.source(watched), flow)?;
+        let (stream, _) = stream(file.source(watched), flow)?;
         scenario_of(&stream).map_err(|unfit| RunError::new_err(format!("{path}: {unfit}")))
     })?
 }
@@ -185,14 +189,13 @@ fn useless(what: &str, error: &ReadError) -> PyErr {
     }
 }
 
-fn stream(source: InputFile<'_>, flow: Option<u32>) -> PyResult<CapturedConnection> {
+/// A connection, and the others of its capture.
+type SelectedConnection = (CapturedConnection, Vec<CapturedConnection>);
+
+fn stream(source: InputFile<'_>, flow: Option<u32>) -> PyResult<SelectedConnection> {
     let settings = AnalysisSettings { packets: usize::MAX, turns: ::whatif::MAX_EVENTS };
     let reading = inputs::read(vec![source], settings).map_err(|error| useless("read", &error))?;
-    let bytes = |stream: &CapturedConnection| stream.analysis().main().map_or(0, |flow| flow.bytes);
-    let found = match flow {
-        Some(number) => reading.streams.into_iter().find(|one| one.stream() == number),
-        None => reading.streams.into_iter().max_by_key(bytes),
-    };
+    let found = ::whatif::selected(reading.streams, flow);
     found.ok_or_else(|| match flow {
         Some(number) => PyValueError::new_err(format!("there is no connection {number}")),
         None => PyValueError::new_err("the capture contains no connection"),

@@ -40,7 +40,8 @@ pub(crate) fn load(
     controllers: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Scenario> {
     let controllers = controllers.map(outside).transpose()?.unwrap_or_default();
-    let overrides = Overrides { set, seed, controllers, files: files_beside(name), kernels: false };
+    let overrides =
+        Overrides { set, seed, controllers, files: files_beside(name), ..Overrides::default() };
     let loaded =
         scenario::load(text, name, &overrides).map_err(|mistakes| wrong_scenario(py, &mistakes))?;
     Ok(Scenario { loaded, name: name.to_owned() })
@@ -146,7 +147,9 @@ fn unfit(error: &sim::RunError) -> PyErr {
         sim::RunError::Setup(_) | sim::RunError::Duplicates(_) | sim::RunError::InFlight(_) => {
             format!("the scenario cannot be run: {error}")
         }
-        sim::RunError::Controller(_) | sim::RunError::Stopped => error.to_string(),
+        sim::RunError::Controller(_) | sim::RunError::Stack(_) | sim::RunError::Stopped => {
+            error.to_string()
+        }
     })
 }
 

@@ -48,7 +48,7 @@ impl Study {
         let known = controllers.as_ref().map(outside).transpose()?.unwrap_or_default();
         let classes = controllers.map(Bound::unbind);
         let files = files_beside(&name);
-        let scenario = Overrides { set, seed, controllers: known, files, kernels: false };
+        let scenario = Overrides { set, seed, controllers: known, files, ..Overrides::default() };
         let changes = StudyOverrides { scenario, axes, repeat, only };
         let mut study =
             Self { text, name, changes, classes, runs: 0, keys: Vec::new(), sha256: String::new() };

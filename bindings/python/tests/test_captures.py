@@ -18,6 +18,11 @@ def test_a_small_window_is_found_and_a_larger_one_is_simulated(command: list[str
     assert diagnosis.primary == "CC401"
     assert diagnosis.report == json.loads(output(command, "diagnose", SMALL_WINDOW, "--json"))
     assert "CC401" in str(diagnosis) and "CC401" in diagnosis._repr_html_()
+    assert "; cure at the receiver (net.ipv4.tcp_rmem): 3.27 s to " in str(diagnosis).splitlines()[0]
+    (cure,) = diagnosis.connections[0]["cures"]
+    assert cure["recorded_s"] > 4 * cure["duration_s"]
+    bare = ackclock.diagnose(SMALL_WINDOW, cures=False)
+    assert bare.report == json.loads(output(command, "diagnose", SMALL_WINDOW, "--json", "--no-cures"))
     larger = {"receiver.knobs.net.ipv4.tcp_rmem": '["4KiB","128KiB","6MiB"]'}
     answer = ackclock.whatif(SMALL_WINDOW, set=larger, compare=["freebsd-14.3"])
     assert answer.licensed and answer.senders[0]["misfit"] < 0.05

@@ -31,7 +31,8 @@ def test_all_connections_are_one_table(captures: Path) -> None:
     # One of the captures has two connections; the file that is not a capture also has a row.
     assert len(frame) == 5 and frame["error"].notna().sum() == 1
     window = frame[frame["primary"] == "CC401"].iloc[0]
-    assert window["cost_s"] == pytest.approx(2.54, abs=0.005)
+    # What the transfer takes less without it, if it is simulated.
+    assert window["cost_s"] == pytest.approx(2.53, abs=0.005)
     assert window["bytes"] == 4_000_000
     spent = [name for name in frame.columns if name.endswith("_s") and name not in NO_BUDGET]
     assert window[spent].sum() == pytest.approx(window["duration_s"], rel=1e-6)

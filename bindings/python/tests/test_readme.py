@@ -42,7 +42,7 @@ def test_five_lines_run_after_pip_install_in_a_fresh_environment(tmp_path: Path)
     assert found.stdout.startswith(str(tmp_path))
 
 
-@pytest.mark.parametrize("name", ["docs/python.md", "bindings/python/README.md"])
+@pytest.mark.parametrize("name", ["docs/python.md", "docs/adding-a-controller.md", "bindings/python/README.md"])
 def test_the_blocks_of_a_page_run_one_after_the_other(name: str, tmp_path: Path) -> None:
     for folder in ("scenarios", "golden"):
         (tmp_path / folder).symlink_to(ROOT / folder)

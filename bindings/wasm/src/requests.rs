@@ -26,6 +26,9 @@ pub enum Request {
         files: Vec<String>,
         /// Most connections of a file in the answer.
         limit: usize,
+        /// Whether the cures of the worst connections are tried.
+        #[serde(default)]
+        cures: bool,
     },
     /// The page of the last diagnosis.
     DiagnosisPage {},
@@ -138,22 +141,24 @@ impl Engine {
 
     fn handle(&mut self, request: Request, open: &OpenFile<'_>) -> Result<Value, Failure> {
         match request {
-            Request::Diagnose { files, limit } => self.diagnose(files, limit, open),
+            Request::Diagnose { files, limit, cures } => self.diagnose(files, limit, cures, open),
             Request::DiagnosisPage {} => {
                 let report = self.last.as_ref().ok_or("there is no diagnosis yet")?;
                 Ok(json!({ "html": html(&pages::diagnosis_page::page(report))? }))
             }
             Request::WhatIf { file, flow, compare, set } => {
-                let stream = stream(file, flow, open)?;
+                let (stream, others) = stream(file, flow, open)?;
+                let others: Vec<_> = others.iter().collect();
                 let question = WhatIfRequest { compare, set, sender: None };
-                let answer = WhatIf::of(&stream, &question).map_err(|error| match error {
-                    WhatIfError::Scenario(errors) => Failure::Scenario(errors),
-                    other => Failure::from(other),
-                })?;
+                let answer =
+                    WhatIf::beside(&stream, &others, &question).map_err(|error| match error {
+                        WhatIfError::Scenario(errors) => Failure::Scenario(errors),
+                        other => Failure::from(other),
+                    })?;
                 Ok(json!({ "json": answer.to_json(), "text": answer.to_text() }))
             }
             Request::ScenarioOf { file, flow } => {
-                Ok(json!({ "text": scenario_of(&stream(file, flow, open)?)? }))
+                Ok(json!({ "text": scenario_of(&stream(file, flow, open)?.0)? }))
             }
             Request::Check { text } => {
                 let loaded = runs::loaded(&text)?;
@@ -181,13 +186,17 @@ impl Engine {
         &mut self,
         files: Vec<String>,
         limit: usize,
+        cures: bool,
         open: &OpenFile<'_>,
     ) -> Result<Value, Failure> {
         // Two large reports need not be in memory at once.
         self.last = None;
         let sources = files.into_iter().zip(0..);
         let sources = sources.map(|(name, number)| InputFile { name, bytes: open(number) });
-        let report = DiagnosisReport::read(sources.collect(), true)?;
+        let mut report = DiagnosisReport::read(sources.collect(), true)?;
+        if cures {
+            whatif::try_worst(&mut report);
+        }
         let json = report.json(limit);
         let text = report.text(TextStyle { limit: limit.min(10), look: ReportStyle::Plain });
         self.last = Some(report);
@@ -207,14 +216,9 @@ fn stream(
     name: String,
     flow: Option<u32>,
     open: &OpenFile<'_>,
-) -> Result<CapturedConnection, Failure> {
+) -> Result<(CapturedConnection, Vec<CapturedConnection>), Failure> {
     let settings = AnalysisSettings { packets: usize::MAX, turns: whatif::MAX_EVENTS };
     let reading = inputs::read(vec![InputFile { name, bytes: open(0) }], settings)?;
-    let bytes = |stream: &CapturedConnection| stream.analysis().main().map_or(0, |flow| flow.bytes);
-    let mut streams = reading.streams.into_iter();
-    let found = match flow {
-        Some(number) => streams.find(|one| one.stream() == number),
-        None => streams.max_by_key(bytes),
-    };
+    let found = whatif::selected(reading.streams, flow);
     found.ok_or_else(|| Failure::from("the capture has no such TCP connection"))
 }

@@ -108,6 +108,23 @@ fn a_capture_has_a_verdict_and_its_page() {
 }
 
 #[test]
+fn cures_are_tried_where_they_are_asked_for() {
+    const SLOW: &[u8] = include_bytes!("../../../golden/linux/h1_rwnd_cubic/sender.pcap.xz");
+    let mut engine = Engine::new();
+    for cures in [false, true] {
+        let request = json!({ "op": "diagnose", "files": ["a"], "limit": 1, "cures": cures });
+        let open = |_| -> Box<dyn Read> { Box::new(Cursor::new(SLOW)) };
+        let answer = engine.answer(request.to_string().as_bytes(), &open);
+        let answer: Value = serde_json::from_str(&answer).unwrap();
+        let report: Value = serde_json::from_str(answer["ok"]["json"].as_str().unwrap()).unwrap();
+        let tried = &report["connections"][0]["cures"];
+        assert_eq!(tried[0]["validity"] == "figure", cures, "{tried:#}");
+        let page = engine.answer(br#"{"op":"diagnosis_page"}"#, &open);
+        assert_eq!(page.contains("Cures, tried in simulations"), cures);
+    }
+}
+
+#[test]
 fn errors_have_their_positions() {
     let answer = ask(&json!({ "op": "run", "text": "seed = 1\nseeed = 2\n", "points": 100 }));
     assert!(answer["errors"].as_array().unwrap().iter().any(|error| error["line"] == 2));

@@ -9,6 +9,7 @@ mod mcp;
 mod run;
 mod scenario;
 mod series;
+mod stack;
 mod suite;
 mod sweep;
 mod theory;
@@ -30,6 +31,7 @@ pub(crate) use mcp::McpArgs;
 pub(crate) use run::{QlogForm, RunArgs, SiftrVersion};
 pub(crate) use scenario::{CheckArgs, ExportArgs, ProfilesArgs, ScenarioArgs, ScenarioCommand};
 pub(crate) use series::ThinningArgs;
+pub(crate) use stack::{StackBuildArgs, StackCheckArgs, StackCommand};
 pub(crate) use suite::{FlentArgs, SuiteArgs, SuiteCommand};
 pub(crate) use sweep::{SweepArgs, TableArgs};
 pub(crate) use theory::{
@@ -118,6 +120,9 @@ pub(crate) enum Command {
     /// Build, list and check the real Linux kernels that hosts of scenarios can be
     #[command(subcommand, after_help = kernel::KERNEL_EXAMPLES)]
     Kernel(KernelCommand),
+    /// Build, list and check the real QUIC stacks that hosts of scenarios can be
+    #[command(subcommand, after_help = stack::STACK_EXAMPLES)]
+    Stack(StackCommand),
     /// Serve diagnoses and simulations to a language model (Model Context Protocol)
     Mcp(McpArgs),
     /// Print the JSON schema of what a command prints with --json
@@ -131,13 +136,20 @@ pub(crate) enum Command {
 const DEMO_EXAMPLES: &str = "\
 Examples:
   ackclock demo
-  ackclock demo --save demo.pcap.xz";
+  ackclock demo --save demo.pcap.xz
+  ackclock demo CC205                  an example of this finding; --list has all
+  ackclock demo CC205 --save CC205.pcap";
 
 /// Arguments of `demo`.
 #[derive(Debug, Args)]
 #[command(after_help = DEMO_EXAMPLES)]
 pub(crate) struct DemoArgs {
-    /// Write the capture to a file and do nothing else
+    /// Diagnose an example of this finding, such as CC205: a transfer in virtual time
+    pub(crate) code: Option<String>,
+    /// List the findings that have an example
+    #[arg(long, conflicts_with_all = ["code", "save"])]
+    pub(crate) list: bool,
+    /// Write the capture to a file (of QUIC a qlog) and do nothing else
     #[arg(long, value_name = "FILE")]
     pub(crate) save: Option<PathBuf>,
 }
@@ -226,6 +238,10 @@ pub(crate) struct DiagnoseArgs {
     /// The files are parts of one capture, as tcpdump -C and -G write them: join them in order of time
     #[arg(long)]
     pub(crate) ring: bool,
+    /// Decrypt QUIC in captures with this key log, as SSLKEYLOGFILE names it [default: a file beside the
+    /// capture with its name and the ending keys or keylog, or sslkeylog.txt]
+    #[arg(long, value_name = "FILE", conflicts_with = "against")]
+    pub(crate) keylog: Option<PathBuf>,
     /// Do not try cures: without it the cures of the worst connections are simulated, of captures of at most
     /// 256 MiB
     #[arg(long)]

@@ -13,12 +13,14 @@ mod interop;
 mod kernel;
 mod mcp;
 mod packetdrill;
+mod pasted;
 mod profiles;
 mod read;
 mod reproduce;
 mod run;
 mod scenario;
 mod schema;
+mod stack;
 mod suite;
 mod sweep;
 mod table;
@@ -31,7 +33,7 @@ mod wire;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use ::scenario::{Files, Loaded, Overrides, decode, load};
+use ::scenario::{Files, Loaded, Overrides, Stacks, decode, load};
 use ingest::inputs::InputKind;
 
 use crate::cli::{Cli, Command, ScenarioArgs};
@@ -62,6 +64,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Wire(command) => wire::run(command),
         Command::Compare(args) => compare::run(args),
         Command::Kernel(command) => kernel::run(command),
+        Command::Stack(command) => stack::run(command),
         Command::Mcp(args) => mcp::run(&args),
         Command::Schema(args) => schema::run(&args),
         Command::Completions(args) => generated::completions(&args),
@@ -94,12 +97,12 @@ fn files_beside(scenario: &Path) -> Files {
 
 /// Loads the scenario of the arguments with its overrides; all its hosts are models.
 fn load_scenario(args: ScenarioArgs) -> Result<(PathBuf, Loaded), Failure> {
-    load_with(args, false, true)
+    load_with(args, false, Stacks::Refused, true)
 }
 
-/// The scenario the arguments name, some of whose hosts may be real kernels.
-fn load_with_kernels(args: ScenarioArgs) -> Result<(PathBuf, Loaded), Failure> {
-    load_with(args, true, true)
+/// The scenario the arguments name, some of whose hosts may be real kernels or QUIC stacks.
+fn load_with_kernels(args: ScenarioArgs, stacks: Stacks) -> Result<(PathBuf, Loaded), Failure> {
+    load_with(args, true, stacks, true)
 }
 
 /// Reads a scenario: its name in messages, and its text. With `kinds` a file of another kind is
@@ -129,7 +132,12 @@ fn scenario_text(file: &Path, kinds: bool) -> Result<(String, String), Failure> 
 }
 
 /// Loads a scenario; `kinds` rejects files of other kinds by what they are.
-fn load_with(args: ScenarioArgs, kernels: bool, kinds: bool) -> Result<(PathBuf, Loaded), Failure> {
+fn load_with(
+    args: ScenarioArgs,
+    kernels: bool,
+    stacks: Stacks,
+    kinds: bool,
+) -> Result<(PathBuf, Loaded), Failure> {
     let Some(file) = args.file else {
         return Err(Failure::new("no scenario file given").hint("name it first: FILE.toml"));
     };
@@ -139,6 +147,7 @@ fn load_with(args: ScenarioArgs, kernels: bool, kinds: bool) -> Result<(PathBuf,
         seed: args.seed,
         files: files_beside(&file),
         kernels,
+        stacks,
         ..Overrides::default()
     };
     let loaded = load(&text, &name, &overrides).map_err(Failure::Scenario)?;

@@ -13,6 +13,11 @@ use crate::input;
 /// Endings of files that may quote packets or scenarios.
 const QUOTES: [&str; 9] = ["md", "rst", "rs", "py", "sh", "html", "ipynb", "toml", "pkt"];
 
+/// Endings of captures and logs: such a file is read, or reported as unreadable.
+const RECORDINGS: [&str; 6] = ["pcap", "pcapng", "cap", "qlog", "sqlog", "netlog"];
+/// Endings of compressed files.
+const COMPRESSED: [&str; 3] = ["gz", "xz", "zst"];
+
 /// Bytes from which the kind of a file is detected: more than a block of xz or zstd, which is
 /// unpacked as a whole.
 pub(crate) const BEGINNING: u64 = 256 * 1_024;
@@ -27,7 +32,7 @@ pub(crate) fn expand(given: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
         }
         let before = files.len();
         let walked = walk(path, &mut |file| {
-            if is_recording(&file) {
+            if is_recording(&file) || is_named_as_recording(&file) {
                 files.push(file);
             }
             ControlFlow::Continue(())
@@ -100,6 +105,14 @@ pub(crate) fn entries(folder: &Path) -> io::Result<(Vec<PathBuf>, Vec<PathBuf>)>
     files.sort();
     folders.sort();
     Ok((files, folders))
+}
+
+/// Whether the name of a file is that of a capture or a log, compressed or not.
+fn is_named_as_recording(path: &Path) -> bool {
+    let ending = |path: &Path| path.extension().map(|end| end.to_string_lossy().to_lowercase());
+    let is_compressed = ending(path).is_some_and(|end| COMPRESSED.contains(&&*end));
+    let plain = if is_compressed { path.with_extension("") } else { path.to_owned() };
+    ending(&plain).is_some_and(|end| RECORDINGS.contains(&&*end))
 }
 
 /// Whether a file is a capture or a log. A file that cannot be read is none, nor is a page or a

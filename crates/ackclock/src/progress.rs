@@ -121,6 +121,14 @@ impl CountProgress {
         Self { bar }
     }
 
+    /// Sets the bar to this number of items of as many as are known to come.
+    pub(crate) fn of(&self, done: u64, total: u64) {
+        if let Some(bar) = &self.bar {
+            bar.set_length(total);
+        }
+        self.at(done);
+    }
+
     /// Sets the bar to this number of items.
     pub(crate) fn at(&self, done: u64) {
         if let Some(bar) = &self.bar {

@@ -4,11 +4,12 @@ use units::{Bytes, Instant, Offset};
 
 use crate::contract::{
     AckEvent, AckSample, CongestionEvent, ConnectionStart, Control, Controller, IdleEvent,
-    RateController, RateSample, RecoveryEnd, RttSample, WindowChange, WindowController,
+    LostSegment, RateController, RateSample, RecoveryEnd, RttSample, WindowChange,
+    WindowController,
 };
 use crate::cubic::{FreeBsdCubic, LinuxCubic, RfcCubic};
 use crate::external::{ControllerError, ExternalController};
-use crate::{Bbr, LinuxReno, NewReno};
+use crate::{Bbr, Bbr3, LinuxReno, NewReno};
 
 /// Any controller, with its current output cached: it is read several times between two changes.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
@@ -21,8 +22,8 @@ pub struct AnyController {
 }
 
 /// An enum, since a scenario chooses the controller and a trait object could not be cloned.
-/// Variants larger than the smallest are boxed: a simulation has thousands of connections. BBR is a
-/// [`RateController`], the others are [`WindowController`]s.
+/// Variants larger than the smallest are boxed: a simulation has thousands of connections. BBR's versions are
+/// [`RateController`]s, the others are [`WindowController`]s.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 enum AnyKind {
     /// FreeBSD's NewReno.
@@ -37,6 +38,8 @@ enum AnyKind {
     RfcCubic(Box<RfcCubic>),
     /// Linux's BBR.
     Bbr(Box<Bbr>),
+    /// Linux's BBR version 3.
+    Bbr3(Box<Bbr3>),
     /// A user-defined controller, whose state cannot be serialized.
     #[serde(skip)]
     Piloted(Box<ExternalController>),
@@ -52,6 +55,7 @@ macro_rules! query {
             AnyKind::LinuxCubic($cc) => $call,
             AnyKind::RfcCubic($cc) => $call,
             AnyKind::Bbr($cc) => $call,
+            AnyKind::Bbr3($cc) => $call,
             AnyKind::Piloted($cc) => $call,
         }
     };
@@ -67,6 +71,7 @@ macro_rules! notify {
             AnyKind::LinuxCubic($cc) => ($call, $cc.control(), $cc.in_recovery()),
             AnyKind::RfcCubic($cc) => ($call, $cc.control(), $cc.in_recovery()),
             AnyKind::Bbr($cc) => ($call, $cc.control(), $cc.in_recovery()),
+            AnyKind::Bbr3($cc) => ($call, $cc.control(), $cc.in_recovery()),
             AnyKind::Piloted($cc) => ($call, $cc.control(), $cc.in_recovery()),
         };
         $any.control = control;
@@ -197,7 +202,7 @@ macro_rules! notify_window {
             AnyKind::LinuxCubic($cc) => ($call, $cc.control(), $cc.in_recovery()),
             AnyKind::RfcCubic($cc) => ($call, $cc.control(), $cc.in_recovery()),
             AnyKind::Piloted($cc) => ($call, $cc.control(), $cc.in_recovery()),
-            AnyKind::Bbr(_) => return $($none)?,
+            AnyKind::Bbr(_) | AnyKind::Bbr3(_) => return $($none)?,
         };
         $any.control = control;
         $any.in_recovery = in_recovery;
@@ -231,15 +236,35 @@ impl WindowController for AnyController {
     }
 }
 
+/// Passes an event to the rate-based controller inside, and caches its output. Others do not have the event: `$none`.
+macro_rules! notify_rate {
+    ($any:expr, $cc:ident => $call:expr $(, $none:expr)?) => {{
+        let (result, control, in_recovery) = match &mut $any.which {
+            AnyKind::Bbr($cc) => ($call, $cc.control(), $cc.in_recovery()),
+            AnyKind::Bbr3($cc) => ($call, $cc.control(), $cc.in_recovery()),
+            _ => return $($none)?,
+        };
+        $any.control = control;
+        $any.in_recovery = in_recovery;
+        result
+    }};
+}
+
 /// What concerns rate-based controllers.
 impl AnyController {
     /// The controller, if it is rate-based.
     #[inline]
-    pub fn rate_based(&self) -> Option<&impl RateController> {
+    pub fn rate_based(&self) -> Option<RateBased<'_>> {
         match &self.which {
-            AnyKind::Bbr(cc) => Some(&**cc),
+            AnyKind::Bbr(cc) => Some(RateBased::Bbr(cc)),
+            AnyKind::Bbr3(cc) => Some(RateBased::Bbr3(cc)),
             _ => None,
         }
+    }
+
+    /// BBR version 3, if it is that.
+    pub fn bbr3(&self) -> Option<&Bbr3> {
+        if let AnyKind::Bbr3(cc) = &self.which { Some(cc) } else { None }
     }
 
     /// Sets the window by a rule of the stack; rate-based controllers keep theirs.
@@ -251,20 +276,73 @@ impl AnyController {
 
     /// [`RateController::on_rate_sample`].
     pub fn on_rate_sample(&mut self, sample: &RateSample) -> WindowChange {
-        self.notify_rate_based(WindowChange::None, |cc| cc.on_rate_sample(sample))
+        notify_rate!(self, cc => cc.on_rate_sample(sample), WindowChange::None)
     }
 
     /// [`RateController::on_restart`].
     pub fn on_restart(&mut self, now: Instant, ticks: u64, app_limited: bool) {
-        self.notify_rate_based((), |cc| cc.on_restart(now, ticks, app_limited));
+        notify_rate!(self, cc => cc.on_restart(now, ticks, app_limited));
     }
 
-    fn notify_rate_based<T>(&mut self, none: T, event: impl FnOnce(&mut Bbr) -> T) -> T {
-        let AnyKind::Bbr(cc) = &mut self.which else { return none };
-        let result = event(cc);
-        self.control = cc.control();
-        self.in_recovery = cc.in_recovery();
-        result
+    /// [`RateController::on_segment_lost`].
+    pub fn on_segment_lost(&mut self, lost: &LostSegment) {
+        notify_rate!(self, cc => cc.on_segment_lost(lost));
+    }
+
+    /// [`RateController::on_probe_repaired`].
+    pub fn on_probe_repaired(&mut self, now: Instant, delivered: u64, app_limited: bool) {
+        notify_rate!(self, cc => cc.on_probe_repaired(now, delivered, app_limited));
+    }
+}
+
+/// A rate-based controller, for questions.
+#[derive(Debug, Clone, Copy)]
+pub enum RateBased<'c> {
+    /// BBR version 1.
+    Bbr(&'c Bbr),
+    /// BBR version 3.
+    Bbr3(&'c Bbr3),
+}
+
+impl RateBased<'_> {
+    /// [`RateController::needs_tx_state`].
+    pub fn needs_tx_state(&self) -> bool {
+        match self {
+            Self::Bbr(cc) => cc.needs_tx_state(),
+            Self::Bbr3(cc) => cc.needs_tx_state(),
+        }
+    }
+
+    /// [`RateController::burst`].
+    pub fn burst(&self, gso_max_size: u64) -> Option<u32> {
+        match self {
+            Self::Bbr(cc) => cc.burst(gso_max_size),
+            Self::Bbr3(cc) => cc.burst(gso_max_size),
+        }
+    }
+
+    /// [`RateController::sends_little`].
+    pub fn sends_little(&self) -> bool {
+        match self {
+            Self::Bbr(cc) => cc.sends_little(),
+            Self::Bbr3(cc) => cc.sends_little(),
+        }
+    }
+
+    /// [`RateController::min_burst`].
+    pub fn min_burst(&self) -> u32 {
+        match self {
+            Self::Bbr(cc) => cc.min_burst(),
+            Self::Bbr3(cc) => cc.min_burst(),
+        }
+    }
+
+    /// [`RateController::windows_buffered`].
+    pub fn windows_buffered(&self) -> u64 {
+        match self {
+            Self::Bbr(cc) => cc.windows_buffered(),
+            Self::Bbr3(cc) => cc.windows_buffered(),
+        }
     }
 }
 
@@ -301,6 +379,12 @@ impl From<RfcCubic> for AnyController {
 impl From<Bbr> for AnyController {
     fn from(cc: Bbr) -> Self {
         Self::new(AnyKind::Bbr(Box::new(cc)))
+    }
+}
+
+impl From<Bbr3> for AnyController {
+    fn from(cc: Bbr3) -> Self {
+        Self::new(AnyKind::Bbr3(Box::new(cc)))
     }
 }
 

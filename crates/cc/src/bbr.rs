@@ -79,6 +79,8 @@ pub struct Bbr {
     /// Phase in which ProbeBW begins; `None`: drawn.
     first_phase: Option<u8>,
     mss: u32,
+    /// `tcp_init_cwnd`: packets of the initial window.
+    initial: u32,
     snd_cwnd: u32,
     snd_ssthresh: u32,
     high_seq: Offset,
@@ -122,6 +124,7 @@ impl Bbr {
             rng,
             first_phase: None,
             mss: 1,
+            initial: INIT_CWND,
             snd_cwnd: INIT_CWND,
             snd_ssthresh: SSTHRESH_UNSET,
             high_seq: Offset(0),
@@ -152,6 +155,15 @@ impl Bbr {
             long_term: LongTerm::new(),
             aggregation: AckAggregation::new(Instant::ZERO),
         }
+    }
+
+    /// The same with an initial window of this many packets (`RTAX_INITCWND` of the route). What BBR computes from
+    /// `TCP_INIT_CWND` stays.
+    #[must_use]
+    pub const fn beginning_at(mut self, packets: u32) -> Self {
+        self.initial = packets;
+        self.snd_cwnd = packets;
+        self
     }
 
     /// The same, but ProbeBW always begins in a phase of its cycle, 0 to 7. No kernel begins with
@@ -276,7 +288,8 @@ impl Controller for Bbr {
     /// `bbr_init`.
     fn on_established(&mut self, event: &ConnectionStart) -> WindowChange {
         let first_phase = self.first_phase;
-        *self = Self { first_phase, ..Self::new(self.hz as u32, self.rng.clone()) };
+        *self = Self { first_phase, ..Self::new(self.hz as u32, self.rng.clone()) }
+            .beginning_at(self.initial);
         self.mss = event.mss.max(1);
         self.high_seq = event.una;
         if event.syn_retransmitted {

@@ -224,6 +224,74 @@ pub struct RateSample {
     pub in_flight: u32,
     /// Time until pacing releases the next packet.
     pub until_next_departure: Duration,
+    /// What controllers need that bound their flight by losses and marks.
+    pub signals: PathSignals,
+}
+
+/// What a rate sample says about losses and CE marks, for controllers that bound their flight by them
+/// ([`RateController::needs_tx_state`]). Counted in packets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PathSignals {
+    /// Time of the acknowledgment (`tp->tcp_mstamp`).
+    pub now: Instant,
+    /// The newest packet that it delivered; all zero without one.
+    pub tx: TxSample,
+    /// It acknowledges a tail loss probe that repeated data, or the original
+    /// (`rs->is_acking_tlp_retrans_seq`).
+    pub acks_probe: bool,
+    /// It echoes congestion (`rs->is_ece`).
+    pub ece: bool,
+    /// The window limits the flight (`tp->is_cwnd_limited`).
+    pub window_limited: bool,
+    /// Packets delivered with an echo in total (`tp->delivered_ce`).
+    pub delivered_ce: u64,
+}
+
+impl PathSignals {
+    /// For controllers that do not use them.
+    pub const NONE: Self = Self {
+        now: Instant::ZERO,
+        tx: TxSample { in_flight: 0, lost: 0, delivered: 0, delivered_ce: 0, app_limited: false },
+        acks_probe: false,
+        ece: false,
+        window_limited: false,
+        delivered_ce: 0,
+    };
+}
+
+/// The interval since the newest packet that an acknowledgment delivered was sent, also where it is too short for a
+/// delivery rate (`struct rate_sample`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct TxSample {
+    /// Packets in flight when it was sent, itself included (`tx_in_flight`).
+    pub in_flight: u32,
+    /// Packets lost since.
+    pub lost: u32,
+    /// Packets delivered since.
+    pub delivered: u32,
+    /// Packets delivered since with an echo of congestion.
+    pub delivered_ce: u32,
+    /// The sender was application-limited when it was sent.
+    pub app_limited: bool,
+}
+
+/// A packet of the retransmission queue, of one or several segments, was marked lost (`skb_marked_lost`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LostSegment {
+    /// Time of detection.
+    pub now: Instant,
+    /// Its segments (`tcp_skb_pcount`).
+    pub packets: u32,
+    /// Packets in flight when it was last sent, itself included.
+    pub in_flight: u32,
+    /// Packets lost since then, itself included.
+    pub lost_since: u32,
+    /// The sender was application-limited when it was sent.
+    pub app_limited: bool,
+    /// It was SACKed before, and the receiver has dropped it since.
+    pub sacked_before: bool,
+    /// Packets delivered in total.
+    pub delivered: u64,
 }
 
 /// The output of a controller.
@@ -363,6 +431,29 @@ pub trait RateController: Controller {
     /// Data is sent with nothing in flight (`CA_EVENT_TX_START`). `app_limited`: the sender was
     /// application-limited (`tp->app_limited`).
     fn on_restart(&mut self, now: Instant, ticks: u64, app_limited: bool);
+
+    /// A packet was marked lost. Only reported if [`RateController::needs_tx_state`].
+    fn on_segment_lost(&mut self, lost: &LostSegment) {
+        let _ = lost;
+    }
+
+    /// A tail loss probe repaired the loss of a packet, which was sent while the sender was application-limited or not
+    /// (`CA_EVENT_TLP_RECOVERY`); `delivered` packets in total. Only reported if [`RateController::needs_tx_state`].
+    fn on_probe_repaired(&mut self, now: Instant, delivered: u64, app_limited: bool) {
+        let _ = (now, delivered, app_limited);
+    }
+
+    /// Does it use [`RateSample::signals`], [`LostSegment`] and what comes with them in kernels that have such a
+    /// controller?
+    fn needs_tx_state(&self) -> bool {
+        false
+    }
+
+    /// Packets of a burst where it sets them itself (`tso_segs`); a socket's bursts have `gso_max_size` bytes at most.
+    fn burst(&self, gso_max_size: u64) -> Option<u32> {
+        let _ = gso_max_size;
+        None
+    }
 
     /// Did the last acknowledgment come while it sends little on purpose? What it sends then counts as
     /// application-limited (`bbr_update_min_rtt`).

@@ -3,7 +3,7 @@
 //! Reading order: [`contract`] (the interface), [`newreno`] (FreeBSD's NewReno, by kernel version),
 //! [`linux_reno`] (Linux's `reno`), [`cubic`] (by system and version), [`linux`] (common state of
 //! Linux's controllers), [`hystart`] and [`hystart_rfc`] (delay-based exit from slow start),
-//! [`quic_newreno`] (RFC 9002, with events of its own), [`bbr`] (Linux's BBR), [`any`](mod@any)
+//! [`quic_newreno`] (RFC 9002, with events of its own), [`bbr`] and [`bbr3`] (Linux's BBR, versions 1 and 3), [`any`](mod@any)
 //! (one of them, chosen at run time), [`external`] (user-defined controllers), [`registry`]
 //! (names).
 //!
@@ -15,6 +15,7 @@
 
 pub mod any;
 pub mod bbr;
+pub mod bbr3;
 pub mod contract;
 pub mod cubic;
 pub mod external;
@@ -27,12 +28,13 @@ pub mod newreno;
 pub mod quic_newreno;
 pub mod registry;
 
-pub use any::AnyController;
+pub use any::{AnyController, RateBased};
 pub use bbr::Bbr;
+pub use bbr3::Bbr3;
 pub use contract::{
     AckEvent, AckSample, CongestionEvent, CongestionSignal, ConnectionStart, Control, Controller,
-    DeliveryRate, Growth, IdleEvent, RateController, RateSample, RecoveryEnd, RttSample,
-    SmoothedRtt, WindowChange, WindowController,
+    DeliveryRate, Growth, IdleEvent, LostSegment, PathSignals, RateController, RateSample,
+    RecoveryEnd, RttSample, SmoothedRtt, TxSample, WindowChange, WindowController,
 };
 pub use cubic::{FreeBsdCubic, LinuxCubic, RfcCubic};
 pub use external::ExternalAlgorithm;

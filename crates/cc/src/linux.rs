@@ -60,6 +60,8 @@ pub trait LinuxCongestionOps: Clone + Debug {
 pub struct LinuxController<O> {
     operations: O,
     mss: u32,
+    /// `tcp_init_cwnd`: packets of the initial window.
+    initial: u32,
     snd_cwnd: u32,
     snd_cwnd_cnt: u32,
     snd_ssthresh: u32,
@@ -87,6 +89,7 @@ impl<O: LinuxCongestionOps> LinuxController<O> {
         Self {
             operations,
             mss: 1,
+            initial: INIT_CWND,
             snd_cwnd: INIT_CWND,
             snd_cwnd_cnt: 0,
             snd_ssthresh: SSTHRESH_UNSET,
@@ -95,6 +98,14 @@ impl<O: LinuxCongestionOps> LinuxController<O> {
             prior_cwnd: 0,
             prior_ssthresh: 0,
         }
+    }
+
+    /// The same with an initial window of this many packets (`RTAX_INITCWND` of the route).
+    #[must_use]
+    pub const fn beginning_at(mut self, packets: u32) -> Self {
+        self.initial = packets;
+        self.snd_cwnd = packets;
+        self
     }
 
     /// The algorithm's own state.
@@ -219,7 +230,7 @@ impl<O: LinuxCongestionOps> Controller for LinuxController<O> {
     fn on_established(&mut self, event: &ConnectionStart) -> WindowChange {
         let mut operations = self.operations.clone();
         operations.init(event.now, event.una);
-        *self = Self::with(operations);
+        *self = Self::with(operations).beginning_at(self.initial);
         self.mss = event.mss.max(1);
         self.high_seq = event.una;
         if event.syn_retransmitted {
@@ -278,7 +289,7 @@ impl<O: LinuxCongestionOps> Controller for LinuxController<O> {
     /// `tcp_cwnd_restart`: halved for each timeout that has elapsed, not below the initial window.
     fn on_idle(&mut self, event: &IdleEvent) -> WindowChange {
         self.snd_ssthresh = self.current_ssthresh();
-        let floor = self.snd_cwnd.min(INIT_CWND);
+        let floor = self.snd_cwnd.min(self.initial);
         let before = self.snd_cwnd;
         let mut left = event.idle;
         while left > event.rto && self.snd_cwnd > floor {

@@ -10,7 +10,9 @@ mod params;
 #[cfg(test)]
 mod tests;
 
-pub use params::{ByteCounterRule, IncreaseTrigger, QuicAvoidance, QuicNewRenoParams};
+pub use params::{
+    ByteCounterRule, IncreaseTrigger, QuicAvoidance, QuicGrowthRule, QuicNewRenoParams,
+};
 
 use units::{Bytes, Instant};
 
@@ -27,6 +29,8 @@ pub struct PacketAcked {
     pub flight_is_empty: bool,
     /// The sender is limited by the application or flow control, not by the window (section 7.8).
     pub underused: bool,
+    /// Bytes in flight before the ACK frame, and the losses that it revealed, were processed.
+    pub prior_flight: u64,
 }
 
 /// Packets in flight were detected as lost at the same time.
@@ -38,6 +42,19 @@ pub struct PacketsLost {
     pub sent: Instant,
     /// They establish persistent congestion (section 7.6).
     pub persistent: bool,
+    /// Their number.
+    pub packets: u64,
+}
+
+/// The state before a reduction that can be undone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct QuicUndo {
+    cwnd: u64,
+    ssthresh: Option<u64>,
+    partial: u64,
+    recovery_start: Option<Instant>,
+    /// Packets lost since whose loss has not proved spurious.
+    losses: u64,
 }
 
 /// NewReno of one QUIC connection.
@@ -58,6 +75,7 @@ pub struct QuicNewReno {
     remainder: u64,
     /// One packet may be sent despite a full window.
     extra_packet: bool,
+    undo: Option<QuicUndo>,
 }
 
 impl QuicNewReno {
@@ -74,6 +92,7 @@ impl QuicNewReno {
             partial: 0,
             remainder: 0,
             extra_packet: false,
+            undo: None,
         }
     }
 
@@ -90,7 +109,11 @@ impl QuicNewReno {
             return WindowChange::None;
         }
         let recovered = core::mem::take(&mut self.in_recovery);
-        let grown = if acked.underused { None } else { self.grow(acked.size) };
+        let may_grow = match self.params.growth {
+            QuicGrowthRule::Limited => !acked.underused,
+            QuicGrowthRule::InFlight { datagrams } => self.is_used(acked.prior_flight, datagrams),
+        };
+        let grown = if may_grow { self.grow(acked.size) } else { None };
         match grown {
             Some(growth) => WindowChange::Grew(growth),
             None if recovered => WindowChange::RecoveryEnded,
@@ -101,7 +124,18 @@ impl QuicNewReno {
     /// Processes losses (`OnPacketsLost`).
     pub fn on_packets_lost(&mut self, lost: &PacketsLost) -> WindowChange {
         let mut change = WindowChange::None;
-        if !self.belongs_to_recovery(lost.sent) {
+        if self.belongs_to_recovery(lost.sent) {
+            if let Some(undo) = &mut self.undo {
+                undo.losses += lost.packets;
+            }
+        } else {
+            self.undo = self.params.undoes.then_some(QuicUndo {
+                cwnd: self.cwnd,
+                ssthresh: self.ssthresh,
+                partial: self.partial,
+                recovery_start: self.recovery_start,
+                losses: lost.packets,
+            });
             self.recovery_start = Some(lost.now);
             self.in_recovery = true;
             let kept = units::ratio::scaled(self.cwnd, u64::from(self.params.beta), 100);
@@ -117,9 +151,41 @@ impl QuicNewReno {
             self.cwnd = self.minimum();
             self.recovery_start = None;
             self.in_recovery = false;
+            self.undo = None;
             change = WindowChange::Collapsed;
         }
         change
+    }
+
+    /// Processes the acknowledgment of a packet sent at `sent` that had been declared lost: the reduction is undone with the
+    /// last of those that caused it, unless the window has grown beyond (quic-go, `OnSpuriousLoss`).
+    pub fn on_spurious_loss(&mut self, sent: Instant) -> WindowChange {
+        let is_counted =
+            |undo: &&mut QuicUndo| undo.recovery_start.is_none_or(|before| sent > before);
+        if self.recovery_start.is_none_or(|start| sent > start) {
+            return WindowChange::None;
+        }
+        let Some(undo) = self.undo.as_mut().filter(is_counted) else { return WindowChange::None };
+        undo.losses = undo.losses.saturating_sub(1);
+        if undo.losses > 0 {
+            return WindowChange::None;
+        }
+        let before = *undo;
+        self.undo = None;
+        if self.cwnd > before.cwnd {
+            return WindowChange::None;
+        }
+        (self.cwnd, self.ssthresh, self.partial) = (before.cwnd, before.ssthresh, before.partial);
+        self.recovery_start = before.recovery_start;
+        self.in_recovery = false;
+        WindowChange::Undone
+    }
+
+    /// Sets `max_datagram_size`; a window that is less than the new minimum becomes it. quic-go (`SetMaxDatagramSize`)
+    /// raises only one that is the old minimum.
+    pub fn set_datagram(&mut self, datagram: u32) {
+        self.datagram = u64::from(datagram);
+        self.cwnd = self.cwnd.max(self.minimum());
     }
 
     /// True if one packet may be sent despite a full window; the call consumes the permission.
@@ -163,9 +229,16 @@ impl QuicNewReno {
         })
     }
 
+    /// True if bytes in flight leave no more than these datagrams of the window, or exceed half of it in slow start.
+    fn is_used(&self, flight: u64, datagrams: u64) -> bool {
+        let half = self.in_slow_start() && flight > self.cwnd / 2;
+        half || self.cwnd.saturating_sub(flight) <= datagrams * self.datagram
+    }
+
     fn grow(&mut self, size: u64) -> Option<Growth> {
+        let counts_packets = self.params.avoidance == QuicAvoidance::WindowOfPackets;
         if self.in_slow_start() {
-            self.cwnd += size;
+            self.cwnd += if counts_packets { self.datagram } else { size };
             self.partial = 0;
             return Some(Growth::SlowStart);
         }
@@ -187,6 +260,14 @@ impl QuicNewReno {
                 if due {
                     self.cwnd += self.datagram;
                     self.partial = self.partial.saturating_sub(self.cwnd);
+                }
+            }
+            QuicAvoidance::WindowOfPackets => {
+                // The count of packets is one of datagrams.
+                self.partial += self.datagram;
+                if self.partial >= before / self.datagram * self.datagram {
+                    self.partial = 0;
+                    self.cwnd += self.datagram;
                 }
             }
             QuicAvoidance::WindowOfBytes => {

@@ -12,6 +12,8 @@ pub enum Algorithm {
     Reno,
     /// Linux's `bbr` ([`crate::Bbr`]).
     Bbr,
+    /// Linux's `bbr` of kernels with version 3 ([`crate::Bbr3`]).
+    Bbr3,
     /// CUBIC of some system and version ([`crate::cubic`]).
     Cubic(CubicVariant),
     /// A user-defined controller, on top of the system's own Reno.
@@ -25,6 +27,7 @@ impl Algorithm {
             Self::NewReno => "newreno",
             Self::Reno => "reno",
             Self::Bbr => "bbr",
+            Self::Bbr3 => "bbr3",
             Self::Cubic(_) => "cubic",
             Self::Outside(outside) => outside.name(),
         }
@@ -36,7 +39,7 @@ impl Algorithm {
 pub enum ControllerNameError {
     /// A real controller that Ackclock does not model yet.
     NotModelled,
-    /// It needs another stack: `bbr` needs Linux's delivery rates.
+    /// It needs another stack: `bbr` and `bbr3` need Linux's delivery rates.
     OtherStack,
     /// No system has it.
     Unknown,
@@ -55,24 +58,24 @@ impl core::fmt::Display for ControllerNameError {
 impl core::error::Error for ControllerNameError {}
 
 /// Names that [`find`] accepts: those of the systems in alphabetical order, then the variants.
-pub const NAMES: [&str; 4 + VARIANTS.len()] = {
-    let mut names = [""; 4 + VARIANTS.len()];
+pub const NAMES: [&str; 5 + VARIANTS.len()] = {
+    let mut names = [""; 5 + VARIANTS.len()];
     names[0] = "bbr";
-    names[1] = "cubic";
-    names[2] = "newreno";
-    names[3] = "reno";
+    names[1] = "bbr3";
+    names[2] = "cubic";
+    names[3] = "newreno";
+    names[4] = "reno";
     let mut at = 0;
     while at < VARIANTS.len() {
-        names[4 + at] = VARIANTS[at].0;
+        names[5 + at] = VARIANTS[at].0;
         at += 1;
     }
     names
 };
 
 /// Real names for which [`find`] returns [`ControllerNameError::NotModelled`].
-pub const NOT_MODELLED: [&str; 21] = [
+pub const NOT_MODELLED: [&str; 20] = [
     "bbr2",
-    "bbr3",
     "bic",
     "cdg",
     "chd",
@@ -105,6 +108,7 @@ pub fn find(name: &str, cubic: CubicVariant) -> Result<Algorithm, ControllerName
         "newreno" => Ok(Algorithm::NewReno),
         "reno" => Ok(Algorithm::Reno),
         "bbr" => Ok(Algorithm::Bbr),
+        "bbr3" => Ok(Algorithm::Bbr3),
         "cubic" => Ok(Algorithm::Cubic(cubic)),
         _ if NOT_MODELLED.contains(&name) => Err(ControllerNameError::NotModelled),
         _ => VARIANTS

@@ -4,6 +4,7 @@
 //! packet that ends the first `b` bits leaves at `s + floor(b / rate)`, whatever the packet sizes.
 
 mod service;
+mod timed;
 
 use std::collections::VecDeque;
 
@@ -11,6 +12,7 @@ use record::{ElementId, PacketNumber};
 use units::{Duration, Instant};
 
 use service::LineService;
+use timed::TimedDeparture;
 
 use crate::contents::PacketContents;
 use crate::invariants::{
@@ -63,6 +65,10 @@ enum ServiceState {
     },
     /// A line whose next packet is unknown before its departure.
     Service(LineService),
+    /// The last departure of a packet that did not leave at once.
+    Spaced {
+        last: Instant,
+    },
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -84,6 +90,7 @@ impl ElementModel {
             | HoldTime::Between { .. }
             | HoldTime::Gate(_)
             | HoldTime::Changing => ServiceState::None,
+            HoldTime::ByTime(_) => ServiceState::Spaced { last: Instant::ZERO },
             HoldTime::Slots { .. } => ServiceState::Burst { at: None, packets: 0, bytes: 0 },
             HoldTime::Line { .. } => ServiceState::Busy { since: Instant::ZERO, bits: 0 },
             HoldTime::Bucket { burst, .. } => {
@@ -246,6 +253,10 @@ impl ElementModel {
                 let earliest = if held.entered > begin { Instant::MAX } else { end };
                 HeldPacket { earliest, latest: end, ..held }
             }
+            ServiceState::Spaced { last } => {
+                let queue = TimedDeparture { law: self.law.hold, now: log.now };
+                HeldPacket { earliest: queue.earliest(last, &held), ..held }
+            }
             ServiceState::Burst { .. } => {
                 HeldPacket { earliest: self.join_burst(log.now, held.size), ..held }
             }
@@ -308,6 +319,7 @@ impl ElementModel {
             | HoldTime::Gate(_)
             | HoldTime::Changing
             | HoldTime::Slots { .. } => true,
+            HoldTime::ByTime(queue) => self.held.len() < queue.room as usize,
             // The first held packet is in transmission and not queued.
             HoldTime::Managed { room, .. }
                 if self.law.loss == Loss::ByDiscipline(Thinning::PushOut) =>
@@ -352,6 +364,13 @@ impl ElementModel {
                 // At worst each packet before it takes a burst of its own.
                 let bursts = self.held.len() as u64 + 1;
                 return (now, now + max.saturating_mul(bursts));
+            }
+            HoldTime::ByTime(queue) => {
+                // With a line it follows the last packet at the latest.
+                let delayed = now + queue.most;
+                let Some(line) = queue.line else { return (now + queue.least, delayed) };
+                let last = self.held.iter().map(|held| held.latest).max().unwrap_or(delayed);
+                return (now + queue.least, last.max(delayed) + timed::transmission(line, size));
             }
             HoldTime::Between { least, most } => return (now + least, now + most),
             HoldTime::Managed { .. } => {

@@ -71,6 +71,8 @@ pub(crate) struct SenderModel {
     pub(crate) loss_probe_due: bool,
     /// The timer of a loss probe fired, and the probe has not retransmitted anything.
     pub(crate) loss_probe_unsent: bool,
+    /// QUIC packets that a probe timeout may still send: the second may repeat what the first sends for the first time.
+    pub(crate) probe_packets: u32,
     /// The reordering timer fired, and nothing has been received or sent since.
     pub(crate) reordered: bool,
     /// Ranges retransmitted since the last input from the peer or a timer.
@@ -240,6 +242,7 @@ impl EndpointModel {
                     // QUIC's probes may be empty (RFC 9002 section 6.2.4).
                     let probe = event == Event::Timer(Purpose::LossProbe);
                     let (probes, beyond) = if probe { (PROBES, PROBES) } else { (0, 1) };
+                    self.sender.probe_packets = self.sender.probe_packets.max(probes);
                     self.sender.probes_due = self.sender.probes_due.max(probes);
                     // A timeout may coincide with the start of a recovery.
                     let allowed = self.sender.beyond_window + beyond;

@@ -76,6 +76,8 @@ pub enum HoldTime {
         /// The longest time.
         most: Duration,
     },
+    /// A queue in the order of departure times.
+    ByTime(TimeQueue),
     /// No time, except for packets that arrive during an outage, until its end.
     Gate(Outage),
     /// A queue in front of a line that transmits continuously while packets wait.
@@ -102,6 +104,37 @@ pub enum HoldTime {
         /// Capacity of the queue.
         room: QueueCapacity,
     },
+}
+
+/// A queue in which each packet has a delay of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TimeQueue {
+    /// The shortest delay of a packet that does not leave at once.
+    pub least: Duration,
+    /// The longest delay, before the transmission.
+    pub most: Duration,
+    /// Time before its arrival from which the transmission of a packet can count, as a delay below
+    /// zero is not zero with a line.
+    pub early: Duration,
+    /// The line that sends the packets in order, if there is one.
+    pub line: Option<TimedLine>,
+    /// Whether packets may leave at once.
+    pub at_once: bool,
+    /// Maximum number of packets held.
+    pub room: u32,
+}
+
+/// A line with the bytes that it adds to packets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TimedLine {
+    /// Bits per second.
+    pub rate: Rate,
+    /// Bytes added to each packet.
+    pub overhead: i32,
+    /// Payload of a cell; 0 for a line without cells.
+    pub cell: u32,
+    /// Bytes added to each cell.
+    pub cell_overhead: i32,
 }
 
 /// Which packets leave an element in order of arrival.
@@ -314,6 +347,16 @@ impl ElementInvariants {
     /// A random delay per packet, at most `most`; order is kept.
     pub const fn jitter(most: Duration) -> Self {
         Self { hold: HoldTime::Between { least: Duration::ZERO, most }, ..Self::PASS }
+    }
+
+    /// Delays of its own for each packet; with a line, packets that do not leave at once stay in
+    /// order.
+    pub const fn by_time(queue: TimeQueue) -> Self {
+        let order = match queue.line {
+            Some(_) if !queue.at_once => PacketOrder::Kept,
+            _ => PacketOrder::Free,
+        };
+        Self { hold: HoldTime::ByTime(queue), order, ..Self::PASS }
     }
 
     /// A delay that changes; order is kept.

@@ -33,7 +33,7 @@ mod verifier;
 
 pub use invariants::{
     Answers, Changes, ElementChanges, ElementInvariants, HoldTime, Line, Loss, Outage, PacketClass,
-    PacketOrder, QueueCapacity, ResetCondition, Selection, Thinning,
+    PacketOrder, QueueCapacity, ResetCondition, Selection, Thinning, TimeQueue, TimedLine,
 };
 pub use recording::{RecordItem, RecordedRun, verify};
 pub use summary::{EndpointSummary, VerifiedSummary};

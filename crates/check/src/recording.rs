@@ -9,6 +9,10 @@ use crate::violation::Rejection;
 use crate::world::WorldModel;
 
 /// One item of a record.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "an item is passed on at once, or kept for a short run"
+)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RecordItem {
     /// A connection event.

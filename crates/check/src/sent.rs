@@ -80,6 +80,13 @@ impl EndpointModel {
         peer: &Arrivals,
     ) {
         let &SentData { at, len, kind } = sent;
+        if self.transport != TransportKind::Tcp
+            && kind != SentKind::Ack
+            && self.sender.probe_packets > 0
+        {
+            self.sender.probe_packets -= 1;
+            self.sender.in_doubt = self.sender.end();
+        }
         match kind {
             // Frames without stream data, or the end of the stream alone.
             SentKind::Control if self.transport != TransportKind::Tcp => {

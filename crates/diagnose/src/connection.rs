@@ -42,10 +42,14 @@ pub struct AnalysisSettings {
 pub struct ObservedSyn {
     /// TCP options.
     pub options: SynOptions,
+    /// Flags of the header.
+    pub flags: Flags,
     /// Window field.
     pub window: u16,
     /// The timestamps option.
     pub timestamps: bool,
+    /// Bytes of data that it carries.
+    pub data: u32,
     /// All its options were captured.
     pub is_complete: bool,
 }

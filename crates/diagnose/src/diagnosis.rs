@@ -2,7 +2,7 @@
 
 use units::Duration;
 
-use crate::rules::{self, DiagnosisCase, Finding, Neighbours, Severity};
+use crate::rules::{self, DiagnosisCase, Finding, Neighbours, Proof, Severity};
 use crate::{Analysis, FlowAnalysis, Timeline};
 
 /// The findings about the main direction of a connection.
@@ -32,8 +32,19 @@ impl Diagnosis {
         let mut findings = rules::check(&case);
         findings.extend(Self::losses_of_other_direction(&case));
         rules::sort(&mut findings);
+        // Those of both directions cost no more together than the transfer could save.
+        rules::obey_together(&mut findings, &case);
+        rules::sort(&mut findings);
         let primary = rules::primary(&findings).map(|finding| finding.code);
         Self { course, findings, primary }
+    }
+
+    /// Gives its findings the costs that simulations show, of the connection of `analysis`.
+    pub fn prove(&mut self, analysis: &Analysis, neighbours: &Neighbours, proof: &Proof) {
+        let Some(flow) = analysis.main().filter(|_| *proof != Proof::default()) else { return };
+        let case = DiagnosisCase { analysis, flow, course: &self.course, neighbours };
+        rules::prove(&mut self.findings, proof, &case);
+        self.primary = rules::primary(&self.findings).map(|finding| finding.code);
     }
 
     /// What was lost in the direction with less data and cost the connection time, however few data it has: a

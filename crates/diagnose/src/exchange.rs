@@ -37,6 +37,9 @@ const MAX_HEAD: u64 = 2_000;
 const HELD: core::ops::RangeInclusive<Duration> =
     Duration::from_millis(35)..=Duration::from_secs(5);
 
+/// Shortest time without data that is no scheduling of a host: a time slice of a busy one.
+const MIN_INTERRUPTION: Duration = Duration::from_millis(10);
+
 /// What the time of a connection was spent on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExchangeShare {
@@ -151,6 +154,9 @@ pub struct ExchangeBudget {
     /// Time that each host paused within its messages, by [`Dir`]. Not rests longer than a timeout,
     /// nor pauses below two round trips, which a window may cause.
     pub pauses: [Duration; 2],
+    /// Times that the application of each host had nothing to send within its messages, by [`Dir`], of two round
+    /// trips or more: pauses, and rests longer than a timeout.
+    pub interruptions: [Waits; 2],
     /// From the end of a request to the first byte of its response, as the client observes it.
     pub first_byte: Waits,
     /// Waits of [`SLOW_RESPONSE`] or more from the ACK of all data of a request, which shows that the server's
@@ -289,6 +295,9 @@ impl ExchangeLog {
                     self.heads[dir as usize] = Some(rest);
                 }
                 self.check_slow_response(rest, packet, own, peer);
+                if length >= (start.distances.round_trip() * 2).max(MIN_INTERRUPTION) {
+                    self.budget.interruptions[dir as usize].add(rest);
+                }
                 let pause = (mark.pauses - before.pauses).min(wait);
                 if pause >= start.distances.round_trip() * 2 {
                     self.budget.pauses[dir as usize] += pause;

@@ -39,9 +39,11 @@ pub enum LostTimeCause {
     Reader,
     /// The application.
     Application,
+    /// Waits of ACKs on their way back.
+    WayBack,
 }
 
-pub(crate) const LOST_TIME_CAUSES: usize = 15;
+pub(crate) const LOST_TIME_CAUSES: usize = 16;
 
 /// The fraction `share` of `time`, rounded down.
 pub(crate) fn fraction(time: Duration, share: f64) -> Duration {

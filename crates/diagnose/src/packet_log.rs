@@ -10,12 +10,15 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use packet::wire::Endpoints;
 use packet::{
-    Dir, FastOpenOption, Flags, IpVersion, Options, SackBlock, SackBlocks, Segment, SynLayout,
-    SynOptions, Timestamps,
+    Dir, FastOpenOption, Flags, IpVersion, Options, SackBlock, SackBlocks, Segment, SynExtras,
+    SynLayout, SynOptions, Timestamps,
 };
 use units::{FlowId, Instant, SeqNum};
 
 use crate::CapturedPacket;
+
+#[cfg(test)]
+mod tests;
 
 /// Bits of the second byte of a packet.
 mod first {
@@ -53,6 +56,15 @@ mod syn {
     pub(super) const EXPERIMENTAL: u8 = 1 << 4;
     /// Neither FreeBSD's layout nor Linux's.
     pub(super) const OTHER: u8 = 1 << 5;
+    /// Requests that are only read: a byte with the bits of `extras` is written.
+    pub(super) const EXTRAS: u8 = 1 << 6;
+}
+
+/// Bits of the byte of requests that are only read; with `FAST_OPEN` the length of the cookie follows.
+mod extras {
+    pub(super) const MULTIPATH: u8 = 1;
+    pub(super) const ACCURATE_ECN: u8 = 1 << 1;
+    pub(super) const FAST_OPEN: u8 = 1 << 2;
 }
 
 /// What the packets so far predict about the next one.
@@ -268,7 +280,8 @@ fn encode_syn(options: &SynOptions, out: &mut PacketBytes) {
             | bit(options.layout == SynLayout::Linux, syn::LINUX)
             | bit(options.layout == SynLayout::Other, syn::OTHER)
             | bit(options.fast_open.is_some(), syn::FAST_OPEN)
-            | bit(experimental, syn::EXPERIMENTAL),
+            | bit(experimental, syn::EXPERIMENTAL)
+            | bit(options.extras != SynExtras::NONE, syn::EXTRAS),
     );
     out.two(options.mss);
     if let Some(scale) = options.window_scale {
@@ -277,6 +290,17 @@ fn encode_syn(options: &SynOptions, out: &mut PacketBytes) {
     if let Some(option) = &options.fast_open {
         out.byte(option.cookie().len() as u8);
         option.cookie().iter().for_each(|&byte| out.byte(byte));
+    }
+    if options.extras != SynExtras::NONE {
+        let SynExtras { multipath, accurate_ecn, fast_open } = options.extras;
+        out.byte(
+            bit(multipath, extras::MULTIPATH)
+                | bit(accurate_ecn, extras::ACCURATE_ECN)
+                | bit(fast_open.is_some(), extras::FAST_OPEN),
+        );
+        if let Some(cookie) = fast_open {
+            out.byte(cookie);
+        }
     }
 }
 
@@ -371,7 +395,17 @@ impl<'a> PacketLogReader<'a> {
             (false, false) => SynLayout::FreeBsd,
         };
         let sack_permitted = has(syn::SACK_PERMITTED);
-        SynOptions { mss, window_scale, sack_permitted, layout, fast_open }
+        let extras = if has(syn::EXTRAS) { self.syn_extras() } else { SynExtras::NONE };
+        SynOptions { mss, window_scale, sack_permitted, layout, fast_open, extras }
+    }
+
+    fn syn_extras(&mut self) -> SynExtras {
+        let bits = self.byte();
+        SynExtras {
+            multipath: bits & extras::MULTIPATH != 0,
+            accurate_ecn: bits & extras::ACCURATE_ECN != 0,
+            fast_open: (bits & extras::FAST_OPEN != 0).then(|| self.byte()),
+        }
     }
 
     fn sack(&mut self, ack: u32) -> SackBlocks {
@@ -447,130 +481,5 @@ impl Iterator for PacketLogReader<'_> {
         };
         self.next.follow(&packet);
         Some(packet)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    fn options() -> impl Strategy<Value = Options> {
-        let fast_open =
-            (0..8_usize, any::<[u8; 16]>(), any::<bool>()).prop_map(|(n, bytes, experimental)| {
-                // 0, or 4 to 16.
-                let len = if n == 0 { 0 } else { 2 + 2 * n };
-                FastOpenOption::new(&bytes[..len], experimental)
-            });
-        let syn = (any::<u16>(), any::<Option<u8>>(), any::<bool>(), 0..3_usize, fast_open)
-            .prop_map(|(mss, window_scale, sack_permitted, layout, fast_open)| {
-                let layout = [SynLayout::FreeBsd, SynLayout::Linux, SynLayout::Other][layout];
-                Options::Syn(SynOptions { mss, window_scale, sack_permitted, layout, fast_open })
-            });
-        let blocks = proptest::collection::vec(any::<(u32, u32)>(), 0..=4).prop_map(|list| {
-            let mut blocks = SackBlocks::EMPTY;
-            for (left, right) in list {
-                blocks.push(SackBlock { left: SeqNum(left), right: SeqNum(right) });
-            }
-            Options::from(blocks)
-        });
-        prop_oneof![Just(Options::None), syn, blocks]
-    }
-
-    fn packet() -> impl Strategy<Value = CapturedPacket> {
-        let numbers = (any::<u64>(), any::<u64>(), any::<u32>(), any::<u32>(), any::<u32>());
-        let small = (any::<u16>(), any::<u16>(), any::<u16>(), any::<u16>(), 0..4_u8, 0..3_u8);
-        let stamps = any::<Option<(u32, u32)>>();
-        let rest = (any::<u8>(), any::<[bool; 4]>(), any::<u32>(), 0..3_u32);
-        (numbers, small, stamps, rest, options()).prop_map(
-            |(numbers, small, stamps, (flags, bools, captured, flow), options)| {
-                let (at, frame, seq, ack, payload) = numbers;
-                let (window, gso_size, nsegs, id, ecn, ttl) = small;
-                let [reverse, v6, options_cut, whole] = bools;
-                let segment = Segment {
-                    flow: FlowId(flow),
-                    seq: SeqNum(seq),
-                    // The length of a burst is computed in 32 bits.
-                    payload: payload >> 12,
-                    dir: if reverse { Dir::Reverse } else { Dir::Forward },
-                    ip: if v6 { IpVersion::V6 } else { IpVersion::V4 },
-                    ecn,
-                    flags: Flags(flags),
-                    ack: SeqNum(ack),
-                    window,
-                    gso_size,
-                    nsegs,
-                    timestamps: stamps.map(|(val, ecr)| Timestamps { val, ecr }),
-                    options,
-                };
-                let wire = segment.wire_len().get() as u32;
-                CapturedPacket {
-                    at: Instant::from_nanos(at >> 1),
-                    frame,
-                    segment,
-                    captured: if whole { wire } else { captured },
-                    id,
-                    ttl,
-                    options_cut,
-                }
-            },
-        )
-    }
-
-    fn ends(v6: bool) -> Endpoints {
-        let end = |last: u8, port| match v6 {
-            true => SocketAddr::from(([0xfe80, 1, 2, 3, 4, 5, 6, u16::from(last)], port)),
-            false => SocketAddr::from(([192, 0, 2, last], port)),
-        };
-        Endpoints { src: end(1, 40_000), dst: end(2, 65_535) }
-    }
-
-    proptest! {
-        /// Any packets are read as they were written.
-        #[test]
-        fn packets_survive(packets in proptest::collection::vec(packet(), 0..20), src6: bool, dst6: bool) {
-            let ends = Endpoints { src: ends(src6).src, dst: ends(dst6).dst };
-            let mut log = PacketLog::new(ends, [0, 7, u32::MAX, 9]);
-            packets.iter().for_each(|packet| log.push(packet));
-            prop_assert_eq!(log.reader().ends(), ends);
-            prop_assert_eq!(log.reader().numbers(), [0, 7, u32::MAX, 9]);
-            let bytes = log.into_bytes();
-            prop_assert_eq!(PacketLogReader::new(&bytes).collect::<Vec<_>>(), packets);
-        }
-    }
-
-    /// The sum of the fields of a data packet with timestamps, in order: 3 bytes of bits, 3 of time
-    /// (1 ms), 1 of frame, 1 each of sequence and acknowledgment number, 2 of window, 2 of payload,
-    /// 2 of identification, 1 each of the timestamps.
-    #[test]
-    fn a_usual_packet_takes_seventeen_bytes() {
-        let mut log = PacketLog::new(ends(false), [0; 4]);
-        let mut before = 0;
-        for n in 1..=3_u32 {
-            let segment = Segment {
-                flags: Flags::ACK,
-                seq: SeqNum(7_000 + n * 1_448),
-                ack: SeqNum(9_000),
-                payload: 1_448,
-                window: 500,
-                timestamps: Some(Timestamps { val: 80_000 + n, ecr: 90_000 }),
-                ..Segment::default()
-            };
-            let packet = CapturedPacket {
-                at: Instant::from_nanos(u64::from(n) * 1_000_000),
-                frame: u64::from(n),
-                segment,
-                captured: segment.wire_len().get() as u32,
-                id: 100 + n as u16,
-                ttl: 64,
-                options_cut: false,
-            };
-            before = log.len();
-            log.push(&packet);
-        }
-        // The other host has sent nothing that predicts the acknowledgment number and the echo:
-        // 2 more bytes for each.
-        assert_eq!(log.len() - before, 17 + 2 + 2);
     }
 }

@@ -60,9 +60,14 @@ impl PathEstimate {
         Self {
             base_rtt,
             data_rtt,
-            rate: edge(flow, base).or_else(|| busy_rate(flow, base)),
+            rate: edge(flow, base)
+                .or_else(|| busy_rate(flow, base))
+                .map(|rate| at_best(flow, base, rate)),
             share: busy_rate(flow, base),
-            burst_rate: flow.dispersion.map(|[_, _, most]| most),
+            burst_rate: flow
+                .dispersion
+                .filter(|_| !is_spaced_on_way_back(flow))
+                .map(|[_, _, most]| most),
             queue: longest.saturating_sub(base_rtt.unwrap_or_default()),
             loss: counts.needed() as f64 / all,
             loss_events: needed.count() as u64 + flow.more_episodes,
@@ -89,10 +94,12 @@ pub(crate) fn busy(round: &Round, base: Duration, mss: u64) -> bool {
     let held = round.of(TimeUse::ReceiveWindow) + reader;
     // Many packets are answered as they arrive, however full the window is: only the path delays all of them.
     let held = if round.flight >= MANY_PACKETS * mss { reader } else { held };
+    // What ACKs waited is known to a tick of their timestamps, and was taken off.
+    let noise = if round.wait_on_way_back < WAITS { Duration::ZERO } else { WAITS };
     // A packet or two at a time fill no queue: they were answered late.
     round.flight >= 2 * mss
         && round.min_rtt != Duration::MAX
-        && round.min_rtt >= base + queue_noise(base)
+        && round.min_rtt >= base + queue_noise(base).max(noise)
         && held * 2 < round.length()
 }
 
@@ -143,11 +150,49 @@ fn busy_rate(flow: &FlowAnalysis, base: Duration) -> Option<f64> {
         .then(|| bytes as f64 * 1e9 / time.as_nanos() as f64)
 }
 
+/// Rounds in a row of which the throughput is sustained, their least bytes in segments, and how much more it must be
+/// than another estimate to correct that.
+const SUSTAINED_ROUNDS: usize = 6;
+const SUSTAINED_SEGMENTS: u64 = 40;
+const SUSTAINED_EXCESS: f64 = 1.25;
+
+/// The `rate` of the bottleneck, or the highest sustained throughput if that is clearly more: the bottleneck carried it.
+/// Data that a recovery makes whole were delivered before, so rounds with retransmissions do not count. Of a session
+/// of messages, the rate of some is no estimate of the path.
+fn at_best(flow: &FlowAnalysis, base: Duration, rate: f64) -> f64 {
+    let full = flow.rounds.iter().filter(|round| busy(round, base, flow.mss));
+    if full.map(|round| round.delivered).sum::<u64>() * 2 < flow.bytes {
+        return rate;
+    }
+    let windows = flow.rounds.windows(SUSTAINED_ROUNDS).filter_map(|rounds| {
+        let is_plain = rounds.iter().all(|round| {
+            round.retransmission == 0 && round.of(TimeUse::Idle).is_zero() && round.delivered > 0
+        });
+        let bytes: u64 = rounds.iter().map(|round| round.delivered).sum();
+        let time: Duration = rounds.iter().map(Round::length).sum();
+        let counts = is_plain && bytes >= SUSTAINED_SEGMENTS * flow.mss && !time.is_zero();
+        counts.then(|| bytes as f64 * 1e9 / time.as_nanos() as f64)
+    });
+    let best = windows.fold(0.0, f64::max);
+    if best > rate * SUSTAINED_EXCESS { best } else { rate }
+}
+
+/// Shortest wait of ACKs that is a queue of theirs: timestamps tick each millisecond.
+const WAITS: Duration = Duration::from_millis(4);
+/// Part of the rounds in which ACKs waited, if the way back is slow: one of this number.
+const OFTEN: usize = 4;
+
+/// Whether ACKs waited on their way to the capture point: then their spacing is that of their own way.
+fn is_spaced_on_way_back(flow: &FlowAnalysis) -> bool {
+    let waited = flow.rounds.iter().filter(|round| round.wait_on_way_back >= WAITS).count();
+    flow.point != CapturePoint::Receiver && waited * OFTEN >= flow.rounds.len().max(1)
+}
+
 /// Bottleneck rate from the spacing of bursts. The distribution has an edge: the most frequent rate
 /// is nearly the highest. A steady flow has one too, whatever limits it, so the edge counts only if
 /// bursts are clearly faster than the average of the flow, or if a queue was seen.
 fn edge(flow: &FlowAnalysis, base: Duration) -> Option<f64> {
-    let [usual, _, most] = flow.dispersion?;
+    let [usual, _, most] = flow.dispersion.filter(|_| !is_spaced_on_way_back(flow))?;
     let at_work: Duration = flow.rounds.iter().map(|r| r.length() - r.of(TimeUse::Idle)).sum();
     let mean = flow.bytes as f64 * 1e9 / at_work.as_nanos().max(1) as f64;
     let queued = flow.rounds.iter().filter(|round| {

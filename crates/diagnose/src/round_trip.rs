@@ -119,8 +119,12 @@ impl RoundTrip {
 
     /// Recent round trip from the capture point to the sender: from an ACK to the data it triggers.
     pub(crate) fn recent_rtt_to_sender(&self) -> Duration {
-        let recent = self.recent_to_sender.iter().flatten().min().copied();
-        recent.or(self.min_to_sender).unwrap_or_default()
+        self.recent_rtt_of_data_to_sender().or(self.min_to_sender).unwrap_or_default()
+    }
+
+    /// Recent round trip from the capture point to the sender that data showed; `None` before the first.
+    pub(crate) fn recent_rtt_of_data_to_sender(&self) -> Option<Duration> {
+        self.recent_to_sender.iter().flatten().min().copied()
     }
 
     /// The smoothed round-trip time, or else the shortest; 0 without a sample.

@@ -76,9 +76,9 @@ pub struct Round {
     pub flight: u64,
     /// Shortest RTT sample, without its wait on the way back; [`Duration::MAX`] without one.
     pub min_rtt: Duration,
-    /// Latest and longest RTT sample; 0 without one.
+    /// Latest RTT sample, without its wait on the way back; 0 without one.
     pub rtt: Duration,
-    /// See `rtt`.
+    /// Longest RTT sample; 0 without one.
     pub max_rtt: Duration,
     /// How long the ACKs of its last sample waited on their way back, as far as timestamps show it.
     pub wait_on_way_back: Duration,
@@ -218,7 +218,7 @@ impl RoundLog {
         let there = rtt.saturating_sub(self.now.wait_on_way_back);
         self.now.min_rtt = self.now.min_rtt.min(there);
         self.now.max_rtt = self.now.max_rtt.max(rtt);
-        self.now.rtt = rtt;
+        self.now.rtt = there;
     }
 
     pub(crate) fn finish(mut self) -> Vec<Round> {

@@ -45,15 +45,20 @@ mod cc905;
 mod cc906;
 mod held_messages;
 mod help;
+mod interruptions;
 mod kinds;
-mod laws;
+pub(crate) mod laws;
+mod loss_process;
 mod neighbours;
 #[cfg(test)]
 mod opening_tests;
+mod proven;
+mod rate_drop;
 mod round_trips;
 mod slow_responses;
 #[cfg(test)]
 mod slow_responses_tests;
+mod slow_server;
 #[cfg(test)]
 mod tests;
 mod think_time;
@@ -71,7 +76,11 @@ pub use help::{
     FindingHelp, Help, HelpFacts, MAX_UNSCALED_WINDOW, Remedy, RemedyHost, Setting, help_by_system,
 };
 pub use kinds::{FindingKind, KINDS, kinds_of};
+pub(crate) use laws::obey_together;
+pub use loss_process::LossProcess;
 pub use neighbours::Neighbours;
+pub(crate) use proven::prove;
+pub use proven::{FoundLimit, Proof, ProvenCost};
 
 /// Fewest loss events that give a rate: the relative error of a count n is 1/sqrt(n).
 pub(crate) const ENOUGH_LOSSES: u64 = 10;
@@ -301,7 +310,7 @@ pub fn check(case: &DiagnosisCase<'_>) -> Vec<Finding> {
     }
     findings.iter_mut().for_each(|finding| laws::obey(finding, case));
     sort(&mut findings);
-    laws::obey_together(&mut findings, case);
+    obey_together(&mut findings, case);
     sort(&mut findings);
     findings
 }

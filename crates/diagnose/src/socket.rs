@@ -5,7 +5,8 @@
 //! peer's window and the send buffer limited (`tcpi_rwnd_limited`, `tcpi_sndbuf_limited`). Between two
 //! samples the rest of the busy time belongs to the network, and time that is not busy to the
 //! application. Retransmissions and the delay of the queue show what the network's time was: the
-//! smoothed round trip less the shortest.
+//! smoothed round trip less the shortest. Retransmissions that D-SACKs (`tcpi_dsack_dups`) report as not needed were
+//! not of lost packets; with reordering (`tcpi_reord_seen`) they are its cost.
 
 use units::{Duration, Instant};
 
@@ -38,6 +39,12 @@ pub struct SocketSample {
     pub sent_packets: Option<u64>,
     /// Packets retransmitted.
     pub retransmitted: Option<u64>,
+    /// D-SACKs received: retransmissions that were not needed.
+    pub dsacks: Option<u64>,
+    /// Times that packets were found to have overtaken others.
+    pub reordered: Option<u64>,
+    /// Packets by which they did at most, as known to the sender.
+    pub reordering: Option<u64>,
     /// Time with data in flight.
     pub busy: Option<Duration>,
     /// Part of it that the peer's window limited.
@@ -61,6 +68,8 @@ pub enum SocketLimit {
     SendBuffer,
     /// Packets are lost without a queue.
     Loss,
+    /// Packets overtake others, and the sender takes the late ones for lost.
+    Reordering,
     /// The path is full: its queue delays packets.
     Queue,
     /// The congestion window, pacing or a processor, with an empty queue and without losses.
@@ -82,6 +91,7 @@ impl SocketLimit {
             Self::ReceiveWindow => "receive_window",
             Self::SendBuffer => "send_buffer",
             Self::Loss => "loss",
+            Self::Reordering => "reordering",
             Self::Queue => "queue",
             Self::Cwnd => "congestion_window",
             Self::LocalReader => "local_reader",
@@ -98,11 +108,26 @@ impl SocketLimit {
             Self::ReceiveWindow => "receive window",
             Self::SendBuffer => "send buffer",
             Self::Loss => "loss",
+            Self::Reordering => "reordering",
             Self::Queue => "queue",
             Self::Cwnd => "congestion window",
             Self::LocalReader => "local reader",
             Self::Peer => "the peer sends",
             Self::Unknown => "unknown",
+        }
+    }
+
+    /// Code of the finding that a capture of the connection would have; `None` if it depends on more than the
+    /// kernel's account.
+    pub const fn code(self) -> Option<&'static str> {
+        match self {
+            Self::Application => Some("CC501"),
+            Self::ReceiveWindow => Some("CC401"),
+            Self::SendBuffer => Some("CC503"),
+            Self::Reordering => Some("CC301"),
+            Self::Queue => Some("CC601"),
+            Self::LocalReader => Some("CC403"),
+            Self::Idle | Self::Loss | Self::Cwnd | Self::Peer | Self::Unknown => None,
         }
     }
 
@@ -116,6 +141,9 @@ impl SocketLimit {
             }
             Self::SendBuffer => {
                 "the send buffer is full: SO_SNDBUF or the third figure of net.ipv4.tcp_wmem is too small for the path"
+            }
+            Self::Reordering => {
+                "packets overtake others: most of what was retransmitted had arrived, and the window was reduced for it"
             }
             Self::Loss => "packets are lost while no queue delays others",
             Self::Queue => "the path is full: its queue lengthens the round trip",
@@ -151,6 +179,12 @@ pub struct SocketVerdict {
     pub is_receiver: bool,
     /// Packets retransmitted.
     pub retransmitted: u64,
+    /// Those among them that were not needed.
+    pub spurious: u64,
+    /// Times that packets were found to have overtaken others.
+    pub reordered: u64,
+    /// Packets by which they did at most; 0 if none did.
+    pub reordering: u64,
     /// Delay of the queue: the smoothed round trip less the shortest.
     pub queue: Option<Duration>,
 }
@@ -181,6 +215,8 @@ impl SocketVerdict {
         let rwnd = time_since(|one| one.rwnd_limited).min(busy);
         let sndbuf = time_since(|one| one.sndbuf_limited).min(busy - rwnd);
         let (acked, received) = (since(|one| one.acked), since(|one| one.received));
+        let [retransmitted, reordered] =
+            [since(|one| one.retransmitted), since(|one| one.reordered)];
         let mut verdict = Self {
             limit: SocketLimit::Unknown,
             time,
@@ -191,7 +227,10 @@ impl SocketVerdict {
             network: busy - rwnd - sndbuf,
             bytes: acked.max(received),
             is_receiver: received > acked,
-            retransmitted: since(|one| one.retransmitted),
+            retransmitted,
+            spurious: since(|one| one.dsacks).min(retransmitted),
+            reordered,
+            reordering: now.reordering.filter(|_| reordered > 0).unwrap_or(0),
             queue: now.srtt.zip(now.min_rtt).map(|(srtt, min)| srtt.saturating_sub(min)),
         };
         let is_sending = acked > 0 || !busy.is_zero() || now.unacked.unwrap_or(0) > 0;
@@ -241,7 +280,13 @@ impl SocketVerdict {
         if self.queue.is_some_and(|queue| queue >= MIN_QUEUE.max(base / 2)) {
             return SocketLimit::Queue;
         }
-        if self.retransmitted > 0 && self.retransmitted.saturating_mul(LOSS_RATIO) >= sent_packets {
+        let is_much =
+            |packets: u64| packets > 0 && packets.saturating_mul(LOSS_RATIO) >= sent_packets;
+        let needed = self.retransmitted - self.spurious;
+        if self.reordered > 0 && is_much(self.spurious) && self.spurious >= needed {
+            return SocketLimit::Reordering;
+        }
+        if is_much(needed) {
             return SocketLimit::Loss;
         }
         SocketLimit::Cwnd

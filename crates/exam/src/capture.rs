@@ -4,6 +4,8 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 #[cfg(target_os = "linux")]
 use std::path::PathBuf;
+#[cfg(target_os = "linux")]
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use export::capture::PcapngRecorder;
 use export::kernel_log::LoggedEndpoint;
@@ -11,11 +13,16 @@ use export::qlog::Qlog;
 use logs::qlog::QlogFormat;
 use packet::Segment;
 use record::{ElementId, Event, EventSource, PacketEvent, PacketNumber, Recorder, SenderState};
+#[cfg(target_os = "linux")]
+use scenario::Stacks;
 use scenario::{Overrides, load};
 use sim::scenario::{ElementSpec, Scenario};
 use sim::{Observer, RunOutcome};
 use trace::capture::{CaptureItem, CaptureReader};
 use units::{Duration, Instant};
+
+#[cfg(target_os = "linux")]
+use crate::draft::{CLIENT, SERVER};
 
 /// Where and how the transfer was captured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,6 +66,14 @@ pub enum Engine {
     /// Models alone.
     #[default]
     Models,
+    /// A real QUIC stack runs both hosts of the transfer, and writes the log that is judged.
+    #[cfg(target_os = "linux")]
+    Stack {
+        /// Its name, which is that of its profile.
+        name: String,
+        /// A directory for its logs.
+        logs: PathBuf,
+    },
     /// A kernel runs the hosts of its profile; all others are models.
     #[cfg(target_os = "linux")]
     Kernel {
@@ -90,7 +105,49 @@ pub(crate) struct TransferTime {
 
 /// Parses a scenario.
 pub(crate) fn parse(text: &str) -> Result<Scenario, String> {
-    let loaded = load(text, "draw.toml", &Overrides::default());
+    parse_with(text, &Overrides::default())
+}
+
+/// The program of a QUIC stack.
+#[cfg(target_os = "linux")]
+fn find_stack(
+    name: &str,
+    logs: Option<&std::path::Path>,
+) -> Result<&'static dyn quic::real::RealStack, String> {
+    use guest::stack::build;
+
+    let recipe = build::find(name).ok_or_else(|| format!("there is no stack {name}"))?;
+    let missing = || format!("run `ackclock stack build {}`: it is not built", recipe.wanted);
+    let cache = guest::kernel::Cache::of_user().ok_or_else(missing)?;
+    let found = build::built(&cache, recipe.name).map_err(|error| error.to_string())?;
+    let program = found.as_ref().and_then(build::BuiltStack::stack).ok_or_else(missing)?;
+    Ok(match logs {
+        Some(logs) => program.with_logs(logs),
+        None => program,
+    }
+    .leak())
+}
+
+/// The scenario with a real stack as both hosts of the transfer. It has its own defaults.
+#[cfg(target_os = "linux")]
+fn with_stack(text: &str, name: &str) -> String {
+    let Ok(mut root) = text.parse::<toml::Table>() else { return text.to_owned() };
+    let hosts = root.get_mut("host").and_then(toml::Value::as_table_mut);
+    for (host, keys) in hosts.into_iter().flatten() {
+        if let Some(keys) =
+            keys.as_table_mut().filter(|_| [CLIENT, SERVER].contains(&host.as_str()))
+        {
+            keys.remove("knobs");
+            keys.remove("cc");
+            keys.insert("profile".into(), name.into());
+            keys.insert("stack".into(), name.into());
+        }
+    }
+    root.to_string()
+}
+
+fn parse_with(text: &str, overrides: &Overrides) -> Result<Scenario, String> {
+    let loaded = load(text, "draw.toml", overrides);
     loaded
         .map(|loaded| loaded.scenario)
         .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
@@ -102,7 +159,20 @@ impl Engine {
         match self {
             Self::Models => None,
             #[cfg(target_os = "linux")]
+            Self::Stack { .. } => None,
+            #[cfg(target_os = "linux")]
             Self::Kernel { profile, .. } => Some(profile),
+        }
+    }
+
+    /// The name of the QUIC stack; `None` without one.
+    pub fn stack(&self) -> Option<&str> {
+        match self {
+            Self::Models => None,
+            #[cfg(target_os = "linux")]
+            Self::Kernel { .. } => None,
+            #[cfg(target_os = "linux")]
+            Self::Stack { name, .. } => Some(name),
         }
     }
 
@@ -110,6 +180,8 @@ impl Engine {
     pub(crate) fn text<'t>(&self, text: &'t str) -> Cow<'t, str> {
         match self {
             Self::Models => Cow::Borrowed(text),
+            #[cfg(target_os = "linux")]
+            Self::Stack { name, .. } => Cow::Owned(with_stack(text, name)),
             #[cfg(target_os = "linux")]
             Self::Kernel { profile, .. } => {
                 let mut text = text.to_owned();
@@ -123,7 +195,7 @@ impl Engine {
 
     /// Runs a scenario; its first flow is the transfer.
     pub(crate) fn time(&self, text: &str) -> Result<TransferTime, String> {
-        self.run(&parse(&self.text(text))?, &mut record::NullRecorder)
+        self.run(&self.parse(&self.text(text), None)?, &mut record::NullRecorder)
     }
 
     /// Runs a scenario and captures it at both hosts, and between them if wanted.
@@ -132,7 +204,7 @@ impl Engine {
         text: &str,
         middle: bool,
     ) -> Result<(TransferTime, RunCapture), String> {
-        let scenario = parse(&self.text(text))?;
+        let scenario = self.parse(&self.text(text), None)?;
         let io = |error: std::io::Error| error.to_string();
         let inner = PcapngRecorder::new(&scenario, &[0, 1, MIDDLE], "", Vec::new()).map_err(io)?;
         if !middle {
@@ -146,14 +218,58 @@ impl Engine {
     }
 
     /// Runs a scenario of QUIC and writes the log of its sender.
-    pub(crate) fn logged(&self, text: &str) -> Result<(TransferTime, RunCapture), String> {
-        let mut scenario = parse(&self.text(text))?;
+    pub(crate) fn logged(
+        &self,
+        text: &str,
+        is_download: bool,
+    ) -> Result<(TransferTime, RunCapture), String> {
+        #[cfg(target_os = "linux")]
+        if let Self::Stack { logs, .. } = self {
+            return self.logged_by_stack((text, is_download), logs);
+        }
+        let mut scenario = self.parse(&self.text(text), None)?;
         let side = LoggedEndpoint::sender(&mut scenario, 0).ok_or("no flow")?;
         let io = |error: std::io::Error| error.to_string();
         let mut log =
             Qlog::new(&scenario, side, "", QlogFormat::Current, Vec::new()).map_err(io)?;
         let time = self.run(&scenario, &mut log)?;
         Ok((time, RunCapture::Qlog(log.finish().map_err(io)?)))
+    }
+
+    /// Parses a scenario; a real stack writes its logs into this directory.
+    fn parse(&self, text: &str, logs: Option<&std::path::Path>) -> Result<Scenario, String> {
+        #[cfg(target_os = "linux")]
+        if let Self::Stack { name, .. } = self {
+            let stack = find_stack(name, logs)?;
+            let find = move |_: &str| Ok(stack);
+            let overrides = Overrides { stacks: Stacks::programs(find), ..Overrides::default() };
+            return parse_with(text, &overrides);
+        }
+        let _ = logs;
+        parse(text)
+    }
+
+    /// Runs a scenario of QUIC with a real stack; returns the log that the sender of the data wrote itself.
+    #[cfg(target_os = "linux")]
+    fn logged_by_stack(
+        &self,
+        (text, is_download): (&str, bool),
+        logs: &std::path::Path,
+    ) -> Result<(TransferTime, RunCapture), String> {
+        // Draws run at the same time.
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let folder = logs.join(format!("{}-{number}", std::process::id()));
+        let failed = |error: std::io::Error| format!("{}: {error}", folder.display());
+        std::fs::create_dir_all(&folder).map_err(failed)?;
+        let text = self.text(text);
+        let scenario = self.parse(&text, Some(&folder))?;
+        let time = self.run(&scenario, &mut record::NullRecorder)?;
+        drop(scenario);
+        let name = if is_download { "0-server.sqlog" } else { "0-client.sqlog" };
+        let log = std::fs::read(folder.join(name)).map_err(failed)?;
+        std::fs::remove_dir_all(&folder).map_err(failed)?;
+        Ok((time, RunCapture::Qlog(log)))
     }
 
     fn run<O: Observer>(
@@ -172,6 +288,8 @@ impl Engine {
         observer: &mut O,
     ) -> Result<RunOutcome, String> {
         match self {
+            #[cfg(target_os = "linux")]
+            Self::Stack { .. } => sim::run(scenario, observer).map_err(|error| error.to_string()),
             Self::Models => sim::run_shared(scenario, observer).map_err(|error| error.to_string()),
             #[cfg(target_os = "linux")]
             Self::Kernel { kernel, init, profile } => {

@@ -56,6 +56,8 @@ pub struct Truth {
     /// Codes that are true of the transfer beside its faults: what its buffers, slow start, round trips or
     /// queue cost, if that matters and no fault costs more.
     pub allowed: Vec<&'static str>,
+    /// What each of these costs.
+    pub own: Vec<(&'static str, Duration)>,
     /// Cures, each with the time of the same transfer after it was applied.
     pub cures: Vec<AppliedCure>,
 }
@@ -71,6 +73,8 @@ pub struct RunCase {
     pub text: String,
     /// Captures at the client and the server.
     pub(crate) capture: RunCapture,
+    /// The receiver of QUIC grants all data at once, so that it cannot limit the sender.
+    pub(crate) has_ample_window: bool,
 }
 
 impl Case {
@@ -138,6 +142,27 @@ impl Case {
         Self { seed, number, world, faults, settings }
     }
 
+    /// Whether the receiver of QUIC grants all data at once, by its model: then it cannot limit the sender.
+    fn has_ample_window(&self, engine: &Engine) -> bool {
+        // What a real stack grants is not known here.
+        if engine.stack().is_some() {
+            return false;
+        }
+        let small = self.faults.iter().find(|one| one.kind() == FaultKind::SmallReceiveBuffer);
+        let granted = quic::QuicProfile::named(self.world.receiver)
+            .map(|profile| profile.windows.connection.min(profile.windows.stream));
+        let granted = small.map(Fault::strength).or(granted).unwrap_or(0);
+        self.world.transport == Transport::Quic && granted >= self.world.size * self.world.count
+    }
+
+    /// Whether the log or the capture of this case can show a fault.
+    fn shows(&self, fault: &Fault, engine: &Engine) -> bool {
+        let is_download = self.world.direction == DataDirection::Download;
+        let is_unseen =
+            is_download && fault.kind() == FaultKind::SlowReader && self.has_ample_window(engine);
+        !is_unseen && fault.kind().is_seen_at(self.settings.point, self.world.direction)
+    }
+
     /// The scenario with all faults but the one of this index.
     fn draft_without(&self, absent: Option<usize>) -> Draft {
         let mut draft = self.world.draft();
@@ -151,6 +176,11 @@ impl Case {
         draft
     }
 
+    /// The scenario with all faults but this one.
+    pub(crate) fn draft_without_fault(&self, fault: &Fault) -> Draft {
+        self.draft_without(self.faults.iter().position(|one| one == fault))
+    }
+
     /// Runs the case with its faults, without each, and with each cure.
     ///
     /// # Errors
@@ -162,7 +192,9 @@ impl Case {
             Transport::Tcp => {
                 engine.captured(&text, self.settings.point == CapturePoint::Middle)?
             }
-            Transport::Quic => engine.logged(&text)?,
+            Transport::Quic => {
+                engine.logged(&text, self.world.direction == DataDirection::Download)?
+            }
         };
         let mut costs = Vec::new();
         for (index, fault) in self.faults.iter().enumerate() {
@@ -174,8 +206,7 @@ impl Case {
         }
         costs.sort_by_key(|one| core::cmp::Reverse(one.cost.unwrap_or(Duration::MAX)));
         // Where the capture cannot show a fault, the truth is the transfer without it.
-        let is_shown =
-            |fault: &Fault| fault.kind().is_seen_at(self.settings.point, self.world.direction);
+        let is_shown = |fault: &Fault| self.shows(fault, engine);
         let hidden = costs.iter().any(|one| !is_shown(&one.fault));
         costs.retain(|one| is_shown(&one.fault));
         let own = match (with.finished, hidden) {
@@ -190,10 +221,11 @@ impl Case {
             }
         };
         let allowed = own.iter().filter(|one| is_alike(one.cost, costs.first()));
-        let allowed = allowed.flat_map(|one| one.codes).copied().collect();
-        let is_tcp = self.world.transport == Transport::Tcp;
-        let cures = match with.finished && is_tcp {
-            true => cures::apply(&draft, &self.world, &costs, engine)?,
+        let own = allowed.flat_map(|one| one.codes.iter().map(|&code| (code, one.cost)));
+        let own: Vec<_> = own.collect();
+        let allowed = own.iter().map(|one| one.0).collect();
+        let cures = match with.finished {
+            true => cures::apply(self, &draft, &costs, engine)?,
             false => Vec::new(),
         };
         let truth = Truth {
@@ -202,10 +234,12 @@ impl Case {
             costs,
             hidden,
             allowed,
+            own,
             cures,
         };
         let text = engine.text(&text).into_owned();
-        Ok(RunCase { case: self.clone(), truth, text, capture })
+        let has_ample_window = self.has_ample_window(engine);
+        Ok(RunCase { case: self.clone(), truth, text, capture, has_ample_window })
     }
 }
 
@@ -228,6 +262,24 @@ pub(crate) fn matters(cost: Duration, without: TransferTime) -> bool {
 }
 
 impl Truth {
+    /// The true cost of what a right verdict with this code names: a fault, or else what the transfer costs by itself.
+    /// `codes`: those of a fault.
+    pub fn cost_of(
+        &self,
+        code: &str,
+        codes: impl Fn(FaultKind) -> &'static [&'static str],
+    ) -> Option<Duration> {
+        let causes = self.causes();
+        let is_named = |one: &&FaultCost| {
+            let kind = one.fault.kind();
+            causes.contains(&kind) && codes(kind).contains(&code)
+        };
+        match self.costs.iter().find(is_named) {
+            Some(fault) => fault.cost,
+            None => self.own.iter().find(|one| one.0 == code).map(|one| one.1),
+        }
+    }
+
     /// The kinds of faults of which naming one is right: the costliest, and a second that costs alike.
     pub fn causes(&self) -> Vec<FaultKind> {
         let Some(first) = self.costs.first() else { return Vec::new() };

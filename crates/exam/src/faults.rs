@@ -90,6 +90,11 @@ impl Fault {
         self.kind
     }
 
+    /// Its strength, in the unit of its kind.
+    pub(crate) const fn strength(&self) -> u64 {
+        self.strength
+    }
+
     /// Name and strength, for reports.
     pub fn describe(&self) -> String {
         let Self { kind, strength, second } = self;

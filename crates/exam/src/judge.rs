@@ -5,7 +5,7 @@ use diagnose::rules::{Finding, Severity};
 use ingest::diagnosis::{DiagnosisReport, Prediction};
 use ingest::inputs::{self, InputFile, ReadMode};
 use units::Duration;
-use whatif::WhatIf;
+use whatif::{WhatIf, WhatIfError, WhatIfRequest};
 
 use crate::capture::{CapturePoint, RunCapture};
 use crate::case::RunCase;
@@ -95,14 +95,20 @@ pub fn judge(case: &RunCase) -> Result<Answer, String> {
 /// Asks about the log of a QUIC sender.
 fn judge_log(case: &RunCase, log: &[u8]) -> Result<Answer, String> {
     let source = InputFile { name: "sender.sqlog".to_owned(), bytes: Box::new(log) };
-    let report = DiagnosisReport::read(vec![source], false).map_err(|error| error.to_string())?;
+    let mode = ReadMode { keeps_quic: true, ..ReadMode::default() };
+    let reading = inputs::read_with(vec![source], AnalysisSettings::default(), mode)
+        .map_err(|error| error.to_string())?;
+    let connection = reading.quic.first().cloned().ok_or("the log has no connection")?;
+    let report = DiagnosisReport::of(reading);
     let file = report.files.first().ok_or("no file")?;
     let diagnosis = &file.quic.first().ok_or("the log has no connection")?.diagnosis;
-    let duration = case.truth.duration;
+    // The log ends with the last acknowledgment, the transfer before it.
+    let analysis = &connection.analysis;
+    let duration = Duration::from_nanos(analysis.duration());
     let broken_laws =
-        diagnosis.findings.iter().flat_map(|found| broken_laws(found, duration, None));
-    let broken_laws = broken_laws.collect();
-    Ok(answer(case, diagnosis.primary, &diagnosis.findings, broken_laws, Vec::new()))
+        laws(&diagnosis.findings, duration, analysis.spare().map(Duration::from_nanos));
+    let cures = predicted(case, |request| WhatIf::of_quic(&connection, request));
+    Ok(answer(case, diagnosis.primary, &diagnosis.findings, broken_laws, cures))
 }
 
 /// Asks about captures.
@@ -126,7 +132,10 @@ fn judge_captures(case: &RunCase) -> Result<Answer, String> {
     let reading = inputs::read_with(sources.collect(), settings, ReadMode::default())
         .map_err(|error| error.to_string())?;
     let streams = reading.streams.clone();
-    let report = DiagnosisReport::of(reading);
+    let mut report = DiagnosisReport::of(reading);
+    // As `ackclock diagnose` does: the costs of its findings are those that simulations show.
+    whatif::try_worst(&mut report);
+    let report = report;
     // The transfer's client has the first port of the first flow.
     let is_transfer = |port: u16| port == 49_152;
     let views = report.files.iter().filter_map(|file| {
@@ -146,20 +155,26 @@ fn judge_captures(case: &RunCase) -> Result<Answer, String> {
     let duration = connection.duration;
     let spare =
         ideal.map(|ideal| duration.saturating_sub(Duration::from_nanos((ideal * 1e9) as u64)));
-    let laws = diagnosis.findings.iter().flat_map(|found| broken_laws(found, duration, spare));
-    let mut laws: Vec<String> = laws.collect();
-    let is_slow = |found: &&Finding| found.severity > Severity::Note && !found.is_failure;
-    let together: Duration =
-        diagnosis.findings.iter().filter(is_slow).map(|found| found.cost).sum();
-    if let Some(spare) = spare.filter(|&spare| together > spare + Duration::from_micros(1)) {
-        laws.push(format!("costs together {together} > duration - bytes / rate {spare}"));
-    }
+    let laws = laws(&diagnosis.findings, duration, spare);
     let stream = connection.stream.stream();
     let captured = streams.iter().find(|one| one.file == 0 && one.stream() == stream);
+    let cures = match captured {
+        Some(one) => {
+            let others: Vec<_> = streams.iter().filter(|other| other.file == 0).collect();
+            predicted(case, |request| WhatIf::beside(one, &others, request))
+        }
+        None => return Err("the capture has no connection".to_owned()),
+    };
+    Ok(answer(case, diagnosis.primary, &diagnosis.findings, laws, cures))
+}
+
+/// The program's prediction of each cure.
+fn predicted(
+    case: &RunCase,
+    ask: impl Fn(&WhatIfRequest) -> Result<WhatIf, WhatIfError>,
+) -> Vec<PredictedCure> {
     let cures = case.truth.cures.iter().map(|cure| {
-        let answer = captured
-            .ok_or("the capture has no connection".to_owned())
-            .and_then(|one| WhatIf::of(one, &cure.request).map_err(|error| error.to_string()));
+        let answer = ask(&cure.request).map_err(|error| error.to_string());
         let outside = answer.as_ref().map(|answer| outside(case, answer)).unwrap_or_default();
         let prediction = answer.and_then(|answer| {
             let one = answer.alternatives.into_iter().next().ok_or("no alternative")?;
@@ -168,8 +183,7 @@ fn judge_captures(case: &RunCase) -> Result<Answer, String> {
         let truth = cure.duration.saturating_sub(outside);
         PredictedCure { name: cure.name, truth, prediction }
     });
-    let cures = cures.collect();
-    Ok(answer(case, diagnosis.primary, &diagnosis.findings, laws, cures))
+    cures.collect()
 }
 
 /// Time of the transfer that is not part of the time that `whatif` states, which counts from the first packet at the
@@ -209,6 +223,16 @@ fn answer(
     }
 }
 
+/// The codes of a cause in this case.
+pub(crate) fn codes_of(case: &RunCase, cause: FaultKind) -> &'static [&'static str] {
+    match case.case.world.transport {
+        Transport::Tcp => cause.codes(),
+        // A sender that never meets a limit sees only that the other side answers late.
+        Transport::Quic if cause == FaultKind::SlowReader && case.has_ample_window => &["CC831"],
+        Transport::Quic => cause.quic_codes().unwrap_or_default(),
+    }
+}
+
 fn verdict(
     case: &RunCase,
     primary: Option<&'static str>,
@@ -221,10 +245,7 @@ fn verdict(
         let is_true = above_note.iter().all(|code| truth.allowed.contains(code));
         return if is_true { Verdict::Right } else { Verdict::FalseAlarm };
     }
-    let codes = |cause: &FaultKind| match case.case.world.transport {
-        Transport::Tcp => cause.codes(),
-        Transport::Quic => cause.quic_codes().unwrap_or_default(),
-    };
+    let codes = |cause: &FaultKind| codes_of(case, *cause);
     let names = |code: &&'static str| {
         causes.iter().any(|cause| codes(cause).contains(code)) || truth.allowed.contains(code)
     };
@@ -236,6 +257,18 @@ fn verdict(
         () if notes.iter().any(names) => Verdict::Noted,
         () => Verdict::Silent,
     }
+}
+
+/// The laws that the findings of a connection break, each and together.
+fn laws(findings: &[Finding], duration: Duration, spare: Option<Duration>) -> Vec<String> {
+    let laws = findings.iter().flat_map(|found| broken_laws(found, duration, spare));
+    let mut laws: Vec<String> = laws.collect();
+    let is_slow = |found: &&Finding| found.severity > Severity::Note && !found.is_failure;
+    let together: Duration = findings.iter().filter(is_slow).map(|found| found.cost).sum();
+    if let Some(spare) = spare.filter(|&spare| together > spare + Duration::from_micros(1)) {
+        laws.push(format!("costs together {together} > duration - bytes / rate {spare}"));
+    }
+    laws
 }
 
 /// Laws of cost: 0 ≤ cost ≤ the interval of the finding ≤ the connection; and no finding costs more than

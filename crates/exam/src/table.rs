@@ -8,7 +8,7 @@ use serde::Serialize;
 use units::Duration;
 
 use crate::case::RunCase;
-use crate::judge::{Answer, Verdict};
+use crate::judge::{Answer, Verdict, codes_of};
 use crate::world::Transport;
 use crate::{Exam, ExamPlan};
 
@@ -33,6 +33,8 @@ pub struct DrawResult {
     pub duration_s: f64,
     /// What the costliest fault costs, in seconds; `null` if the transfer failed.
     pub cost_s: Option<f64>,
+    /// The true cost of what the verdict names, in seconds; `null` if it is not right, or the transfer failed.
+    pub named_cost_s: Option<f64>,
     /// The program's verdict.
     pub primary: Option<&'static str>,
     /// The kind of its verdict; empty where the code says all.
@@ -133,6 +135,11 @@ impl DrawResult {
             sender: format!("{}/{}", drawn.world.sender.0, drawn.world.sender.1),
             duration_s: seconds(case.truth.duration),
             cost_s: case.truth.costs.first().map_or(Some(0.0), |first| first.cost.map(seconds)),
+            named_cost_s: answer
+                .primary
+                .filter(|_| answer.verdict == Verdict::Right)
+                .and_then(|code| case.truth.cost_of(code, |kind| codes_of(case, kind)))
+                .map(seconds),
             primary: answer.primary,
             kind: answer.kind,
             kind_is_right: kind_is_right(case, answer),
@@ -166,20 +173,34 @@ impl DrawResult {
 
     /// The stated cost relative to the true one, where both are known.
     fn cost_error(&self) -> Option<f64> {
-        let truth = self.cost_s.filter(|&cost| cost > 0.0 && self.is(Verdict::Right))?;
+        let truth = self.named_cost_s.filter(|&cost| cost > 0.0 && !self.causes.is_empty())?;
         Some((self.stated_cost_s - truth).abs() / truth)
     }
 }
 
-/// Whether the kind of a right verdict names the cause; `None` for causes without one.
+/// Whether the kind of a right verdict names the cause; `None` for causes without one. A verdict about what the transfer
+/// costs by itself is judged by the kind of that.
 fn kind_is_right(case: &RunCase, answer: &Answer) -> Option<bool> {
+    let primary = answer.primary.filter(|_| answer.verdict == Verdict::Right)?;
     let causes = case.truth.causes();
+    let named = causes.iter().filter(|&&cause| codes_of(case, cause).contains(&primary));
+    let named: Vec<_> = named.collect();
+    if named.is_empty() && !causes.is_empty() {
+        let (codes, kind) = ROUND_TRIPS;
+        return codes.contains(&primary).then_some(answer.kind == kind);
+    }
+    let kinds = |cause: &crate::FaultKind| match case.case.world.transport {
+        Transport::Tcp => cause.kinds(),
+        Transport::Quic => cause.quic_kinds(),
+    };
     let is_exact =
-        |cause: &crate::FaultKind| cause.kinds().is_empty() || cause.kinds().contains(&answer.kind);
-    let has_kind = causes.first().is_some_and(|cause| !cause.kinds().is_empty());
-    let is_judged = has_kind && case.case.world.transport == Transport::Tcp;
-    (is_judged && answer.verdict == Verdict::Right).then(|| causes.iter().any(is_exact))
+        |cause: &&crate::FaultKind| kinds(cause).is_empty() || kinds(cause).contains(&answer.kind);
+    let has_kind = named.first().is_some_and(|cause| !kinds(cause).is_empty());
+    has_kind.then(|| named.iter().any(is_exact))
 }
+
+/// Codes and kind of messages that are not sent together: the only cost of a transfer by itself that has a kind.
+const ROUND_TRIPS: ([&str; 2], &str) = (["CC501", "CC831"], "round-trips");
 
 /// What the draws of a transport are drawn from, in words.
 pub fn distribution(transport: Transport) -> &'static str {
@@ -207,11 +228,18 @@ without it takes at least 3 % and 50 ms less.";
 
 /// The page of the ledger about exams of both transports.
 pub fn ledger(exams: &[(ExamPlan, Exam)]) -> String {
-    let mut out = String::from("# Verdicts and cures on drawn transfers\n");
+    let mut out =
+        String::from("# Verdicts and cures on drawn transfers\n\nMachine: any: virtual time.\n");
     for (plan, exam) in exams {
         let (name, flag) = match (plan.transport, plan.engine.kernel()) {
             (Transport::Tcp, None) => ("Captures of TCP".to_owned(), "--tcp".to_owned()),
-            (Transport::Quic, _) => ("Logs of QUIC".to_owned(), "--quic".to_owned()),
+            (Transport::Quic, _) => match plan.engine.stack() {
+                None => ("Logs of QUIC".to_owned(), "--quic".to_owned()),
+                Some(name) => (
+                    format!("Logs that {name} writes, as both hosts"),
+                    format!("--quic --stack {name}"),
+                ),
+            },
             (Transport::Tcp, Some(kernel)) => (
                 format!("Captures of TCP, with the kernel {kernel} for all hosts of Linux"),
                 format!("--tcp --kernel {kernel}"),

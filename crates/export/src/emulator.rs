@@ -1,10 +1,11 @@
 //! Paths as commands of network emulators: Linux's `tc qdisc … netem` and FreeBSD's dummynet.
 //!
-//! [`netem`] and [`dummynet`] write one direction of a path; [`import()`] reads such commands and
-//! writes a scenario with their path.
+//! [`netem`], [`qdiscs()`] and [`dummynet`] write one direction of a path; [`import()`] reads such
+//! commands and writes a scenario with their path.
 
 mod direction;
 mod import;
+mod qdiscs;
 
 use core::fmt::Write;
 
@@ -15,7 +16,10 @@ use sim::scenario::ElementSpec;
 
 use direction::Direction;
 pub use import::{ImportError, TokenPosition, import};
+pub use qdiscs::qdiscs;
 
+/// Bytes that tc counts per packet besides those of IP.
+pub(crate) const ETHERNET_HEADER: u64 = 14;
 /// Size of the packets in which netem's limit is counted, in IP bytes.
 const PACKET: u64 = 1_500;
 
@@ -40,6 +44,10 @@ impl core::error::Error for Unsupported {}
 pub fn netem(elements: &[ElementSpec], device: &str) -> Result<String, Unsupported> {
     let of = Direction::of(elements, "netem")?;
     let mut out = format!("tc qdisc replace dev {device} root netem");
+    if of.netem.is_some() && (of.link.is_some() || of.delay > 0 || of.jitter > 0) {
+        let message = "one netem has one delay and one rate: --to tc writes several";
+        return Err(Unsupported(message.to_owned()));
+    }
     let delay = of.delay + of.jitter / 2;
     let (rate, buffer) = match of.link {
         None => (None, None),
@@ -51,6 +59,7 @@ pub fn netem(elements: &[ElementSpec], device: &str) -> Result<String, Unsupport
     let unlimited = MAX_PACKETS_IN_FLIGHT as u64;
     let limit =
         buffer.map_or(unlimited, |buffer| buffer.saturating_add(in_delay)).min(1_000_000_000);
+    let limit = of.netem.map_or(limit, |netem| u64::from(netem.limit));
     let _ = write!(out, " limit {limit}");
     if delay > 0 {
         let _ = write!(out, " delay {}us", delay as f64 / 1e3);
@@ -82,8 +91,12 @@ pub fn netem(elements: &[ElementSpec], device: &str) -> Result<String, Unsupport
             let _ = write!(out, " {word} {}%", share * 100.0);
         }
     }
+    // The rate is of IP packets.
     if let Some(rate) = rate {
-        let _ = write!(out, " rate {rate}bit");
+        let _ = write!(out, " rate {rate}bit -{ETHERNET_HEADER}");
+    }
+    if let Some(options) = of.netem.map(qdiscs::netem).filter(|options| !options.is_empty()) {
+        let _ = write!(out, " {options}");
     }
     Ok(out)
 }
@@ -107,6 +120,9 @@ pub fn dummynet(elements: &[ElementSpec], device: &str, pipe: u32) -> Result<Str
             QueueLimit::Packets(packets) => write!(out, " queue {packets}"),
             QueueLimit::Bytes(bytes) => write!(out, " queue {}Bytes", bytes.get()),
         };
+    }
+    if of.netem.is_some() {
+        return Err(Unsupported("dummynet has no delay of netem".to_owned()));
     }
     if of.jitter > 0 || of.duplicate.is_some() || of.corrupt.is_some() {
         return Err(Unsupported("dummynet has no jitter, duplicates or corruption".to_owned()));

@@ -233,23 +233,8 @@ fn most_frequent(rates: &[f64]) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use packet::{Flags, Segment};
-    use units::{Instant, SeqNum};
-
     use super::*;
-
-    fn packet(micros: u64, dir: Dir, seq: u32, ack: u32, payload: u32) -> CapturedPacket {
-        let (flags, seq, ack) = (Flags::ACK, SeqNum(seq), SeqNum(ack));
-        CapturedPacket {
-            at: Instant::from_nanos(micros * 1_000),
-            frame: 1,
-            segment: Segment { flags, dir, seq, ack, payload, ..Segment::default() },
-            captured: payload,
-            id: 0,
-            ttl: 0,
-            options_cut: false,
-        }
-    }
+    use crate::test_packets::packet;
 
     /// Windows of six segments each 50 ms over a path of 1 MB/s: a segment takes a millisecond.
     fn windows(dir: Dir) -> Vec<CapturedPacket> {

@@ -2,16 +2,21 @@
 
 use core::fmt;
 
-use diagnose::capture_point::CapturePoint;
+use diagnose::capture_point::{CaptureDistances, CapturePoint};
 use diagnose::episodes::{RecoveryEpisode, RecoveryTrigger};
-use diagnose::{Analysis, Limiter, Timeline};
-use packet::{Dir, Flags, IpVersion};
+use diagnose::{Analysis, FlowAnalysis, Limiter, Timeline};
+use packet::{Dir, IpVersion};
 
 use units::Duration;
 
 use crate::bottleneck::BurstRate;
-use crate::losses::SequenceUnwrapper;
-use crate::{LossEstimate, PeerSystem, WritePattern};
+use crate::conversation::SenderLimits;
+use crate::delivery::{delivered, held};
+use crate::sending::SendingRate;
+use crate::{
+    Conversation, FlowBeside, LossEstimate, OpeningFit, PeerSystem, PolicerFit, WayBackFit,
+    WritePattern,
+};
 
 /// Description of an estimate, for the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,27 +88,45 @@ pub struct PathFit {
     pub opened: bool,
     /// Round trip from the capture point to the sender, in ns; 0 if unknown.
     pub to_sender: u64,
+    /// Time of the first data, in ns from the first packet.
+    pub first_data: u64,
     /// Time to the delivery of the last byte, in ns.
     pub time: u64,
     /// Bytes delivered over time in ns: for comparison with a run.
     pub delivered: Vec<(u64, u64)>,
     /// Round-trip time without queues, in ns.
     pub rtt: u64,
+    /// Bytes of the packet that took it: those of the handshake are small.
+    pub rtt_packet: u64,
     /// Rate of the bottleneck in bit/s of IP packets; `None` if it was never seen busy.
     pub rate: Option<u64>,
     /// The bottleneck was seen busy; else its rate is at least the one above.
     pub is_rate_seen: bool,
     /// The highest rate that it may have, where cross traffic or an idle path leaves it open; `None`: any.
     pub rate_at_most: Option<u64>,
+    /// The lowest rate that it has, in bit/s, where packets that no queue delayed show that.
+    pub rate_at_least: Option<u64>,
     /// Packets sent together were spaced by it.
     pub is_rate_spaced: bool,
     /// Capacity of its queue in IP bytes; `None` if it was never seen full.
     pub buffer: Option<u64>,
+    /// How much longer than the shortest the round trips at losses were, in ns: their median.
+    pub queueing: u64,
     /// Losses other than queue overflows.
     pub losses: LossEstimate,
-    /// Losses by queue overflow, and the numbers of those packets with their times.
+    /// The policer that dropped packets.
+    pub policer: Option<PolicerFit>,
+    /// Target and interval in ns of an AQM that marks packets.
+    pub marks: Option<(u64, u64)>,
+    /// Packets were marked.
+    pub is_marked: bool,
+    /// The link for which ACKs waited.
+    pub way_back: Option<WayBackFit>,
+    /// SYNs lost, and options that were not negotiated.
+    pub opening: OpeningFit,
+    /// Losses by queue overflow.
     pub overflows: u64,
-    /// See `overflows`.
+    /// The numbers of those packets, or of those that the policer dropped, with their times.
     pub overflowed: Vec<(u64, u64)>,
     /// Stall without loss, in ns from the handshake: start and end.
     pub held: Option<(u64, u64)>,
@@ -113,6 +136,8 @@ pub struct PathFit {
     pub per_ack: Option<u64>,
     /// Receive window in bytes, if it limited the sender.
     pub window: Option<u64>,
+    /// Size of the receiver's buffer, in the unit of its knob, where that is known better than by the window.
+    pub receive_buffer: Option<u64>,
     /// The sender uses TSO.
     pub bursts: bool,
     /// Maximum bytes in flight, which the buffers of both endpoints held.
@@ -125,6 +150,10 @@ pub struct PathFit {
     pub reads: Option<u64>,
     /// Write pattern of the application.
     pub writes: WritePattern,
+    /// The messages of both applications, if they took turns.
+    pub conversation: Option<Conversation>,
+    /// Recorded connections that share the bottleneck.
+    pub beside: Vec<FlowBeside>,
     /// System of the sender.
     pub sender: PeerSystem,
     /// System of the receiver.
@@ -142,6 +171,10 @@ pub enum ReorderingFit {
     Share(f64, u64),
 }
 
+/// Most messages of a single transfer: an opening, a request and its response.
+const MOST_OF_TRANSFER: usize = 6;
+/// Bytes of a packet without payload.
+const SMALL: u64 = 60;
 /// Minimum fraction of the time for which a limiter counts.
 const HELD: f64 = 0.2;
 /// Range of the MTU of a scenario: the size that every host accepts (RFC 791 section 3.1), and the
@@ -197,14 +230,33 @@ impl PathFit {
             format!("shortest round trip of {} samples: {} us", flow.rtt_samples, rtt / 1_000),
         );
 
+        let window = flow.window.filter(|_| held_by(Limiter::Rwnd)).map(|(_, most, _)| most);
+        // A closing window is due to a slow reader; otherwise it is the buffer size.
+        let closes = flow.window.is_some_and(|(least, most, _)| least * 2 < most);
+        let is_read_slowly = window.is_some() && closes;
+        let conversation = match is_read_slowly {
+            true => None,
+            false => conversation(analysis, flow, rtt, window.is_some()),
+        };
         let bits = |payload: f64| (wire(payload) * 8.0) as u64;
-        let shared = course.shared();
+        // Where hosts take turns, the rate between two messages is no share of the bottleneck.
+        let is_dialogue =
+            conversation.as_ref().is_some_and(|found| found.messages.len() > MOST_OF_TRANSFER);
+        let shared = course.shared().filter(|_| !is_dialogue);
         let own = shared.map(|(share, _)| share);
         let bursts = BurstRate::of(packets, flow.dir, flow.mss, flow.point);
         // Bursts faster than the rate of the whole show that something else than the bottleneck spaced the rest.
         let whole = || bursts.map(|bursts| bursts.or_usual(path.rate)).or(path.rate);
         let seen = own.or_else(whole);
-        let rate = seen.or(path.burst_rate).map(bits);
+        // Packets that no queue delays show it by their sizes.
+        let sending = match seen {
+            Some(_) => None,
+            None => SendingRate::of(packets, flow.dir, flow.point, headers, rtt),
+        };
+        let sized = sending.and_then(|sending| sending.rate);
+        let at_least = sending.map(|sending| sending.at_least);
+        let fastest = || path.burst_rate.map(bits).map(|rate| rate.max(at_least.unwrap_or(0)));
+        let rate = sized.or_else(|| seen.map(bits)).or_else(fastest);
         let why = match (seen, rate) {
             (Some(_), Some(rate)) if let Some((_, all)) = shared => {
                 format!(
@@ -216,28 +268,34 @@ impl PathFit {
             (Some(_), Some(rate)) => {
                 format!("{rate} bit/s: spacing of bursts, or throughput while packets were queued")
             }
+            (None, Some(rate)) if sized.is_some() => {
+                format!("{rate} bit/s: how much longer the round trips of larger messages are")
+            }
             (None, Some(rate)) => {
                 format!("{rate} bit/s: highest rate seen; the bottleneck was never seen busy")
             }
             (_, None) => "too few packets for an estimate: assumed to be fast".to_owned(),
         };
         reported("rate", why);
-        let before = |late| LossEstimate::at_receiver(packets, flow.dir, flow.mss, late);
+        let timeouts = timeouts(flow);
+        let before = |late| LossEstimate::at_receiver(packets, flow.dir, flow.mss, late, &timeouts);
         let after = || LossEstimate::at_sender(packets, flow.dir, flow.mss, rtt);
+        let since = |losses: LossEstimate| losses.since(analysis.first.as_nanos());
         // What was lost before a point between the hosts comes there late, as if it were overtaken.
         let mut repeated = 0;
         let mut losses = match flow.point {
-            CapturePoint::Receiver => before((rtt / 4).max(flow.reordering.late.as_nanos())),
+            CapturePoint::Receiver => since(before((rtt / 4).max(flow.reordering.late.as_nanos()))),
             CapturePoint::Middle => {
-                let (before, after) = (before(rtt / 2), after());
-                if before.packets.len() > after.packets.len() {
+                let (before, after) = (since(before(rtt / 2)), since(after()));
+                let number = |of: &LossEstimate| of.packets.len() + of.outages.len();
+                if number(&before) > number(&after) {
                     repeated = before.packets.len() as u64;
                     before
                 } else {
                     after
                 }
             }
-            _ => after(),
+            _ => since(after()),
         };
         let overflow = |episode: &RecoveryEpisode| {
             episode.rtt.saturating_sub(base) * 5 >= path.queue * 3
@@ -250,10 +308,25 @@ impl PathFit {
             .filter(|episode| overflow(episode))
             .map(|e| e.retransmitted - e.spurious.min(e.retransmitted))
             .sum::<u64>();
+        let at_losses =
+            median(flow.episodes.iter().map(|episode| episode.rtt.saturating_sub(base)));
+        let policer = PolicerFit::of(&losses.times, &losses.packets, packet, at_losses);
+        if let Some(PolicerFit { rate, burst }) = policer {
+            let lost = losses.packets.len();
+            reported(
+                "policer",
+                format!(
+                    "{rate} bit/s, {burst} B: such a token bucket drops these {lost} packets, without a queue"
+                ),
+            );
+        }
+        let policed = match policer {
+            Some(_) => core::mem::take(&mut losses.packets),
+            None => Vec::new(),
+        };
         let all = losses.packets.len() as u64;
         let overflows = if path.rate.is_some() && full * 2 >= all.max(1) { all } else { 0 };
-        let overflowed =
-            if overflows > 0 { core::mem::take(&mut losses.packets) } else { Vec::new() };
+        let overflowed = if overflows > 0 { core::mem::take(&mut losses.packets) } else { policed };
         let buffer = rate.filter(|_| overflows > 0).map(|rate| {
             (rate as f64 / 8.0 * path.queue.as_nanos() as f64 / 1e9) as u64 + flow.mss + headers
         });
@@ -311,14 +384,14 @@ impl PathFit {
                 format!("one per {:.1} segments on average, {most} at most", path.per_ack),
             );
         }
-        let window = flow.window.filter(|_| held_by(Limiter::Rwnd)).map(|(_, most, _)| most);
         let opened = analysis.opened;
+        let CaptureDistances { to_client, to_server } = analysis.distances;
+        let of_handshake = to_client.zip(to_server).map(|(client, server)| client + server);
+        let is_of_handshake = opened && of_handshake.is_some_and(|rtt| rtt <= base + base / 100);
         let begin = if opened { flow.span.0 } else { flow.first_data.0 };
         let time = flow.last_delivery.since(begin).as_nanos();
         let goodput = flow.bytes as f64 * 8e9 / time.max(1) as f64;
-        // A closing window is due to a slow reader; otherwise it is the buffer size.
-        let closes = flow.window.is_some_and(|(least, most, _)| least * 2 < most);
-        let reads = (window.is_some() && closes).then_some(goodput as u64);
+        let reads = is_read_slowly.then_some(goodput as u64);
         if let Some(window) = window {
             reported(
                 "window",
@@ -344,6 +417,31 @@ impl PathFit {
         if let WritePattern::Paced(bytes, every) = writes {
             reported("application", format!("it writes {bytes} B every {} us", every / 1_000));
         }
+        if let Some(Conversation { messages, window, held }) = &conversation {
+            let [window, held] = [
+                window.map(|window| format!(", within a window of the application of {window} B")),
+                (*held > 0).then(|| format!("; Nagle's algorithm held {held} segments")),
+            ]
+            .map(Option::unwrap_or_default);
+            reported("messages", format!("{} by both hosts{window}{held}", messages.len()));
+        }
+        let way_back = WayBackFit::of(packets, flow, headers);
+        if let Some(WayBackFit { rate, buffer }) = way_back {
+            reported(
+                "way back",
+                format!("{rate} bit/s, a queue of {buffer} B: spacing and waits of ACKs"),
+            );
+        }
+        let opening = OpeningFit::of(analysis);
+        if opening.lost > 0 {
+            reported("opening", format!("{} SYNs or SYN-ACKs were lost", opening.lost));
+        }
+        if opening.no_scaling || opening.no_sack {
+            let absent = [(opening.no_scaling, "window scaling"), (opening.no_sack, "SACK")];
+            let absent = absent.into_iter().filter(|one| one.0).map(|one| one.1);
+            let absent = absent.collect::<Vec<_>>().join(" nor ");
+            reported("options", format!("the SYNs do not agree on {absent}"));
+        }
         let flight = flow.rounds.iter().map(|round| round.flight).max().unwrap_or(0);
         let mut flights: Vec<u64> = flow.rounds.iter().map(|round| round.flight).collect();
         flights.sort_unstable();
@@ -360,27 +458,39 @@ impl PathFit {
             bytes: flow.bytes,
             opened,
             to_sender,
+            first_data: flow.first_data.0.since(analysis.first).as_nanos(),
             time,
             delivered: delivered(analysis, flow.dir, begin.as_nanos()),
             rtt,
+            rtt_packet: if is_of_handshake { SMALL } else { packet.clamp(MTU.0, MTU.1) },
             rate,
-            is_rate_seen: seen.is_some() && own.is_none(),
+            is_rate_seen: sized.is_some() || seen.is_some() && own.is_none(),
             rate_at_most: shared.map(|(_, all)| bits(all)),
-            is_rate_spaced: bursts.is_some(),
+            rate_at_least: at_least,
+            is_rate_spaced: bursts.is_some() || sized.is_some(),
             buffer,
+            queueing: at_losses.as_nanos(),
             losses,
+            policer,
+            marks: None,
+            is_marked: flow.ecn_echoes > 0 || flow.marked > 0,
+            way_back,
+            opening,
             overflows,
             overflowed,
             held,
             late,
             per_ack,
             window,
+            receive_buffer: None,
             bursts: flow.point == CapturePoint::Sender && flow.counts.bursts > 0,
             flight,
             is_flight_level: level * 2 >= flow.rounds.len(),
             send_buffer: None,
             reads,
             writes,
+            conversation,
+            beside: Vec::new(),
             sender,
             receiver,
             bases,
@@ -398,6 +508,40 @@ impl PathFit {
     }
 }
 
+/// Times of the packets that a timer of the sender released after silences, as a capture behind the losses shows them.
+fn timeouts(flow: &FlowAnalysis) -> Vec<u64> {
+    let is_timeout =
+        |one: &&RecoveryEpisode| one.trigger == RecoveryTrigger::Inferred && one.timeouts > 0;
+    flow.episodes.iter().filter(is_timeout).map(|one| one.begin.as_nanos()).collect()
+}
+
+/// The messages of a connection if the hosts took turns.
+fn conversation(
+    analysis: &Analysis,
+    flow: &FlowAnalysis,
+    rtt: u64,
+    is_window_limited: bool,
+) -> Option<Conversation> {
+    let CaptureDistances { to_client, to_server } = analysis.distances;
+    let distances = match (to_client, to_server) {
+        (None, None) => return None,
+        (Some(client), Some(server)) => [client.as_nanos(), server.as_nanos()],
+        (Some(client), None) => [client.as_nanos(), rtt.saturating_sub(client.as_nanos())],
+        (None, Some(server)) => [rtt.saturating_sub(server.as_nanos()), server.as_nanos()],
+    };
+    let packets = &analysis.packets;
+    let limits = SenderLimits { is_window_limited, timeouts: &timeouts(flow) };
+    let found = Conversation::of(packets, flow.dir, flow.mss, distances, limits)?;
+    let is_complete = found.bytes(flow.dir == Dir::Forward) == flow.bytes;
+    (is_complete && found.has_turns()).then_some(found)
+}
+
+fn median(values: impl Iterator<Item = Duration>) -> Duration {
+    let mut values: Vec<Duration> = values.collect();
+    values.sort_unstable();
+    values.get(values.len() / 2).copied().unwrap_or_default()
+}
+
 /// Returns reordering as an element of a path.
 pub(crate) fn late(packets: u64, late_ns: u64, extent: u64, new: u64) -> Option<ReorderingFit> {
     if packets == 0 || new == 0 {
@@ -409,57 +553,4 @@ pub(crate) fn late(packets: u64, late_ns: u64, extent: u64, new: u64) -> Option<
         return Some(ReorderingFit::Reversed((extent + 1).max(2)));
     }
     Some(ReorderingFit::Share(share, late_ns.max(1_000)))
-}
-
-/// Returns the longest time without packets from the receiver while data was in flight, if it
-/// lasted more than three round trips.
-fn held(analysis: &Analysis, dir: Dir, rtt: u64) -> Option<(u64, u64)> {
-    let mut longest: Option<(u64, u64)> = None;
-    let mut last_back: Option<u64> = None;
-    let mut first_sent_since: Option<u64> = None;
-    for packet in &analysis.packets {
-        let at = packet.at.as_nanos();
-        if packet.segment.dir == dir {
-            first_sent_since = first_sent_since.or(Some(at));
-            continue;
-        }
-        if let (Some(_), Some(sent)) = (last_back, first_sent_since)
-            && at.saturating_sub(sent) > 3 * rtt
-            && longest.is_none_or(|(from, until)| at - sent > until - from)
-        {
-            longest = Some((sent, at));
-        }
-        (last_back, first_sent_since) = (Some(at), None);
-    }
-    let start = analysis.first.as_nanos();
-    longest.map(|(sent, back)| (sent - start, back - start - rtt))
-}
-
-/// Returns the bytes of the stream acknowledged over time. The stream begins after the SYN, or with
-/// the first byte that was captured.
-fn delivered(analysis: &Analysis, dir: Dir, start: u64) -> Vec<(u64, u64)> {
-    let mut stream = SequenceUnwrapper::default();
-    let mut places = Vec::new();
-    let (mut after_syn, mut first_data) = (None, None::<u64>);
-    for packet in &analysis.packets {
-        let segment = &packet.segment;
-        if segment.dir != dir {
-            let Some(ack) = segment.acknowledgment() else { continue };
-            places.push((packet.at.as_nanos().saturating_sub(start), stream.place(ack.0)));
-        } else if segment.flags.has(Flags::SYN) {
-            after_syn = Some(stream.place(segment.seq.0.wrapping_add(1)));
-        } else if segment.payload > 0 {
-            let place = stream.place(segment.seq.0);
-            first_data = Some(first_data.map_or(place, |first| first.min(place)));
-        }
-    }
-    let Some(base) = after_syn.or(first_data) else { return Vec::new() };
-    let mut curve: Vec<(u64, u64)> = Vec::new();
-    for (at, place) in places {
-        let bytes = place.saturating_sub(base);
-        if curve.last().is_none_or(|last| last.1 < bytes) {
-            curve.push((at, bytes));
-        }
-    }
-    curve
 }

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use diagnose::CapturedPacket;
-use packet::Dir;
+use packet::{Dir, Flags};
 
 /// Minimum consecutive losses of an outage, which must also last two round trips.
 const OUTAGE: usize = 5;
@@ -21,6 +21,8 @@ pub struct LossEstimate {
     pub sent: u64,
     /// Outages, in ns since the first packet.
     pub outages: Vec<(u64, u64)>,
+    /// Time of each data packet in ns, those lost before the capture point with the next; empty if unknown.
+    pub times: Vec<u64>,
 }
 
 /// Consecutive segments sent at one time, of which the last may be shorter.
@@ -103,6 +105,13 @@ impl SegmentRuns {
     }
 }
 
+/// Most packets whose identifications are missing.
+const MOST_MISSING: u16 = 4_096;
+/// Longer silences are timeouts: the shortest of Linux.
+const SILENT: u64 = 200_000_000;
+/// Most segments of a packet of 64 KiB, and most packets of a gap that are listed.
+const MOST_MERGED: u64 = 128;
+const MOST_LISTED: usize = 4_096;
 /// Maximum length of the packet that a D-SACK reports.
 const LONGEST: u64 = 1 << 16;
 
@@ -112,6 +121,11 @@ const LEAST_LOSSES: usize = 8;
 const LEAST_BURST: f64 = 1.5;
 
 impl LossEstimate {
+    /// Mean length of the bursts in packets, if packets are lost in bursts.
+    pub fn mean_burst(&self) -> Option<f64> {
+        self.bursts().map(|(_, ends)| 1.0 / ends)
+    }
+
     /// If packets are lost in bursts: the probabilities that one begins with a packet, and that it ends with one
     /// (those of a Gilbert channel). `None` of independent losses.
     pub(crate) fn bursts(&self) -> Option<(f64, f64)> {
@@ -129,6 +143,7 @@ impl LossEstimate {
     /// Detects losses of direction `dir`, captured before the loss, in segments of `mss`.
     pub(crate) fn at_sender(packets: &[CapturedPacket], dir: Dir, mss: u64, rtt: u64) -> Self {
         let mut sent = 0;
+        let mut times = Vec::new();
         let mut copies = SegmentRuns::new(mss);
         // Time of each lost packet, by first byte and number.
         let mut lost: BTreeMap<(u64, u64), u64> = BTreeMap::new();
@@ -160,27 +175,55 @@ impl LossEstimate {
             }
             copies.put(start, end, sent + 1, packet.at.as_nanos());
             sent += segments;
+            times.extend((0..segments.min(MOST_MERGED)).map(|_| packet.at.as_nanos()));
         }
         let mut packets: Vec<_> = lost.into_iter().map(|((_, number), at)| (number, at)).collect();
         packets.sort_unstable();
-        Self { packets, sent, outages: Vec::new() }.without_outages(rtt)
+        let times = if times.len() as u64 == sent { times } else { Vec::new() };
+        Self { packets, sent, outages: Vec::new(), times }.without_outages(rtt)
     }
 
     /// Detects losses of direction `dir`, captured after the loss; a hole that is filled within
-    /// `late` ns counts as reordering.
-    pub(crate) fn at_receiver(packets: &[CapturedPacket], dir: Dir, mss: u64, late: u64) -> Self {
+    /// `late` ns counts as reordering. `timeouts` are the times of packets that a timer of the sender released.
+    pub(crate) fn at_receiver(
+        packets: &[CapturedPacket],
+        dir: Dir,
+        mss: u64,
+        late: u64,
+        timeouts: &[u64],
+    ) -> Self {
         let mut sent = 0;
+        let mut times = Vec::new();
         let mut next: Option<u64> = None;
         let mut holes = SegmentRuns::new(mss);
         let mut filled = Vec::new();
         let mut lost = Vec::new();
         let mut stream = SequenceUnwrapper::default();
-        for packet in packets.iter().filter(|packet| packet.segment.dir == dir) {
+        let mut outages = Vec::new();
+        // The last packet with data, whether it ended a write, and data of the peer since.
+        let (mut then, mut is_pushed, mut is_asked, mut id) = (None::<u64>, true, false, 0_u16);
+        for packet in packets {
             let segment = &packet.segment;
+            if segment.dir != dir {
+                is_asked |= segment.payload > 0;
+                continue;
+            }
             if segment.payload == 0 {
                 continue;
             }
             let at = packet.at.as_nanos();
+            let missing = packet.id.wrapping_sub(id);
+            let is_missing = packet.id != 0 && id != 0 && (2..MOST_MISSING).contains(&missing);
+            let is_hole = next.is_some_and(|next| stream.place(segment.seq.0) > next);
+            let is_lost =
+                (!is_pushed && !is_asked) || is_missing || is_hole || timeouts.contains(&at);
+            let silent = then.filter(|&then| is_lost && at - then > SILENT + 4 * late);
+            id = packet.id;
+            if let Some(then) = silent {
+                // The last probe that was lost was sent before half of the time.
+                outages.push((then + (late / 8).min(1_000_000), at - (at - then) / 4));
+            }
+            (then, is_pushed, is_asked) = (Some(at), segment.flags.has(Flags::PSH), false);
             let start = stream.place(segment.seq.0);
             let end = start + u64::from(segment.payload);
             let expected = *next.get_or_insert(start);
@@ -191,6 +234,7 @@ impl LossEstimate {
             if end > expected {
                 sent += (end - start.max(expected)).div_ceil(holes.mss);
                 next = Some(end);
+                times.extend((times.len() as u64..sent).take(MOST_LISTED).map(|_| at));
                 continue;
             }
             filled.clear();
@@ -199,21 +243,33 @@ impl LossEstimate {
             for hole in filled.iter().filter(|hole| at.saturating_sub(hole.at) > late) {
                 lost.push((hole.number, hole.at));
                 sent += 1;
+                times.push(at);
             }
         }
         lost.sort_unstable();
-        Self { packets: lost, sent, outages: Vec::new() }.without_outages(4 * late)
+        // A gap of more packets than a window holds has no times.
+        let times = if times.len() as u64 == sent { times } else { Vec::new() };
+        let mut found =
+            Self { packets: lost, sent, outages: Vec::new(), times }.without_outages(4 * late);
+        for silence in &outages {
+            found.packets.retain(|lost| {
+                !(silence.0..=silence.1 + (silence.1 - silence.0) / 2).contains(&lost.1)
+            });
+        }
+        found.outages.extend(outages);
+        found
     }
 
     /// The losses listed, of `sent` packets.
     pub(crate) fn listed(packets: Vec<(u64, u64)>, sent: u64, rtt: u64) -> Self {
-        Self { packets, sent, outages: Vec::new() }.without_outages(rtt)
+        Self { packets, sent, ..Self::default() }.without_outages(rtt)
     }
 
     /// With times since `origin`, in ns.
     pub(crate) fn since(mut self, origin: u64) -> Self {
         let since = |at: &mut u64| *at = at.saturating_sub(origin);
         self.packets.iter_mut().for_each(|packet| since(&mut packet.1));
+        self.times.iter_mut().for_each(since);
         for span in &mut self.outages {
             since(&mut span.0);
             since(&mut span.1);
@@ -227,7 +283,14 @@ impl LossEstimate {
         for run in self.packets.chunk_by(|before, after| after.0 == before.0 + 1) {
             let (first, last) = (run[0].1, run[run.len() - 1].1);
             if run.len() >= OUTAGE && last - first >= 2 * rtt {
-                self.outages.push((first, last));
+                // It began between the last packet that passed and the first that did not, and ended alike.
+                let at = |number: u64| self.times.get(usize::try_from(number).ok()?).copied();
+                let before = run[0].0.checked_sub(2).and_then(at).unwrap_or(first);
+                let after = at(run[run.len() - 1].0).unwrap_or(last);
+                self.outages.push((
+                    first - (first - before.min(first)) / 2,
+                    last + (after.max(last) - last) / 2,
+                ));
             } else {
                 kept.extend_from_slice(run);
             }
@@ -256,7 +319,7 @@ fn duplicates(packet: &CapturedPacket) -> Option<(u32, u32)> {
 }
 
 /// Converts sequence numbers to 64-bit stream offsets.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct SequenceUnwrapper {
     last: Option<u64>,
 }
@@ -313,7 +376,7 @@ mod tests {
     #[test]
     fn at_the_receiver_a_hole_that_fills_late_was_a_loss() {
         let packets = [data(0, 0), data(0, 2_000), data(1, 4_000), data(1, 3_000), data(50, 1_000)];
-        let losses = LossEstimate::at_receiver(&packets, Dir::Forward, 1_000, 10_000_000);
+        let losses = LossEstimate::at_receiver(&packets, Dir::Forward, 1_000, 10_000_000, &[]);
         assert_eq!(losses.packets, [(2, 0)]);
     }
 
@@ -323,14 +386,14 @@ mod tests {
         let jump = 0x7fff_0000_u32;
         let packets: Vec<CapturedPacket> =
             (0..40).map(|n| data(u64::from(n), jump.wrapping_mul(n))).collect();
-        let losses = LossEstimate::at_receiver(&packets, Dir::Forward, 1_000, 10_000_000);
+        let losses = LossEstimate::at_receiver(&packets, Dir::Forward, 1_000, 10_000_000, &[]);
         assert_eq!(losses.packets, []);
         let gap = (u64::from(jump) - 1_000).div_ceil(1_000);
         assert_eq!(losses.sent, 40 + 39 * gap);
         // A packet in the last gap, too late for reordering.
         let mut packets = packets;
         packets.push(data(500, jump.wrapping_mul(39) - 5_000));
-        let losses = LossEstimate::at_receiver(&packets, Dir::Forward, 1_000, 10_000_000);
+        let losses = LossEstimate::at_receiver(&packets, Dir::Forward, 1_000, 10_000_000, &[]);
         assert_eq!(losses.packets, [(39 + 39 * gap - 4, 39_000_000)]);
     }
 
@@ -358,7 +421,8 @@ mod tests {
             (0..10).map(|n| data(u64::from(n) * 20, n * 1_000)).collect();
         packets.extend((2..9).map(|n| data(400 + u64::from(n), n * 1_000)));
         let losses = LossEstimate::at_sender(&packets, Dir::Forward, 1_000, 40_000_000);
-        assert_eq!(losses.outages, [(40_000_000, 160_000_000)]);
+        // Between the packets that passed before and after it.
+        assert_eq!(losses.outages, [(30_000_000, 170_000_000)]);
         assert_eq!(losses.packets, []);
     }
 }

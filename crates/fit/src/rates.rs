@@ -107,6 +107,7 @@ impl ReplayRates {
             prior_in_flight: narrow(self.flight_bytes),
             in_flight: narrow(self.flight_bytes.saturating_sub(packets)),
             until_next_departure: Duration::ZERO,
+            signals: cc::PathSignals::NONE,
         }
     }
 

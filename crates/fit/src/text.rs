@@ -1,17 +1,23 @@
 //! Writes a fit as a scenario file.
 
 use net::selection::PacketClass;
+use packet::Dir;
+use record::SynOffers;
 use scenario::document::{
-    ByName, ElementTable, FlowTable, GilbertElliottTable, GroTable, HostTable, LinkTable, Located,
-    LroTable, OutageTable, PacedTable, PacketRule, PathTable, RawValue, ReadsTable, ReceiveOffload,
+    ByName, CodelTable, Discipline, ElementTable, ExchangeStepTable, ExchangeTable, FlowTable,
+    GilbertElliottTable, GroTable, HostTable, LinkTable, Located, LroTable, OutageTable,
+    PacedTable, PacketRule, PathTable, PolicerTable, RawValue, ReadsTable, ReceiveOffload,
     ReorderTable, RuleTable, ScenarioFile, TransferSize, given, named, tables,
 };
 use scenario::units_text::{BufferSize, share};
 use units::{Bytes, Duration, Rate};
 
+use crate::beside::{BesideTables, SHARED_LINK, share_link};
 pub(crate) use crate::fitted::MTU;
 use crate::fitted::ReorderingFit;
-use crate::{Basis, LossEstimate, PathFit, WritePattern};
+use crate::{
+    Basis, LossEstimate, Message, OpeningFit, PathFit, PolicerFit, WayBackFit, WritePattern,
+};
 
 /// Assumed rate of a path whose bottleneck was never seen busy, in bit/s.
 const FAST: u64 = 10_000_000_000;
@@ -27,7 +33,7 @@ const FREEBSD_ROOM: u64 = 2 << 20;
 const RMEM: (u64, u64) = (256, 160);
 
 /// Limits of scenario files: a duration in ns, a rate in bit/s, a queue in bytes.
-const LONGEST: u64 = 1_000_000_000_000_000;
+pub(crate) const LONGEST: u64 = 1_000_000_000_000_000;
 const FASTEST: u64 = 100_000_000_000_000;
 const DEEPEST: u64 = 1_000_000_000_000_000_000;
 /// Range of the socket buffer knobs.
@@ -51,6 +57,15 @@ impl PathFit {
         chance: LossPattern,
         seed: u64,
     ) -> String {
+        let mut path = self.path(chance);
+        let mut beside = Vec::new();
+        let shared = match self.beside.is_empty() {
+            true => None,
+            false => share_link(&mut path),
+        };
+        if shared.is_some() {
+            beside.extend((2..).zip(&self.beside).map(|(n, one)| one.tables(n, chance)));
+        }
         let document = FitDocument {
             source: "a capture",
             title: "fitted to a capture",
@@ -58,27 +73,75 @@ impl PathFit {
             time: self.time,
             sender: self.sender(profile, cc),
             receiver: self.receiver(),
-            path: self.path(chance),
-            flow: transfer(self.bytes, self.writes, self.reads),
+            path,
+            flow: self.flow(),
+            shared,
+            beside,
         };
         document.text(seed)
     }
 
-    fn sender(&self, profile: &str, cc: Option<&str>) -> HostTable {
+    pub(crate) fn sender(&self, profile: &str, cc: Option<&str>) -> HostTable {
         HostTable {
             profile: given(profile),
             cc: cc.and_then(given),
             mtu: given(Bytes(self.mtu())),
             tso: self.bursts.then(|| true.into()),
-            knobs: match self.send_buffer {
-                Some(size) => small_send_buffer_knobs(profile, size),
-                None => send_buffer_knobs(profile, self.flight),
-            },
+            knobs: joined([
+                match self.send_buffer {
+                    Some(size) => small_send_buffer_knobs(profile, size),
+                    None => send_buffer_knobs(profile, self.flight),
+                },
+                self.ecn_knobs(profile),
+            ]),
             ..HostTable::default()
         }
     }
 
-    fn receiver(&self) -> HostTable {
+    /// Knobs of a host that uses ECN.
+    fn ecn_knobs(&self, profile: &str) -> Knobs {
+        let OpeningFit { ecn, only_ecn, .. } = self.opening;
+        let knob = match is_linux(profile) {
+            true => "net.ipv4.tcp_ecn",
+            false => "net.inet.tcp.ecn.enable",
+        };
+        (ecn || only_ecn).then(|| named([(knob, RawValue::from(1))])).flatten()
+    }
+
+    /// The flow of the data, or the exchange of which they are a part.
+    pub(crate) fn flow(&self) -> FlowTable {
+        let Some(conversation) = &self.conversation else {
+            return transfer(self.bytes, self.writes, self.reads);
+        };
+        let by_client = self.dir == Dir::Forward;
+        let step = |one: &Message| {
+            let bytes = given(Bytes(one.bytes));
+            let (client, server) = if one.by_client { (bytes, None) } else { (None, bytes) };
+            let after = Duration::from_micros(one.after.min(LONGEST) / 1_000);
+            let window = conversation.window.filter(|_| one.by_client == by_client);
+            ExchangeStepTable {
+                client,
+                server,
+                after: (one.after >= 1_000).then(|| given(after)).flatten(),
+                window: window.and_then(|window| given(Bytes(window))),
+            }
+        };
+        let exchange = ExchangeTable {
+            steps: tables(conversation.messages.iter().map(step)),
+            ..ExchangeTable::default()
+        };
+        let (from, to) = if by_client { ("sender", "receiver") } else { ("receiver", "sender") };
+        FlowTable {
+            name: given("transfer"),
+            from: given(from),
+            to: given(to),
+            nodelay: given(conversation.held == 0),
+            exchange: given(exchange),
+            ..FlowTable::default()
+        }
+    }
+
+    pub(crate) fn receiver(&self) -> HostTable {
         let profile = if self.receives_as_linux() { "linux-6.18" } else { "freebsd-14.3" };
         let linux = is_linux(profile);
         // The receive offload waits at most a fraction of the round trip.
@@ -97,25 +160,104 @@ impl PathFit {
             mtu: given(Bytes(self.mtu())),
             lro: lro.and_then(|limits| given(ReceiveOffload::Limits(limits))),
             gro: gro.and_then(|limits| given(ReceiveOffload::Limits(limits))),
-            knobs: self.window.and_then(|window| receive_window_knobs(profile, window)),
+            knobs: joined([
+                match self.receive_buffer {
+                    Some(size) => receive_buffer_knobs(profile, size),
+                    None => self.window.and_then(|window| receive_window_knobs(profile, window)),
+                },
+                self.ecn_knobs(profile),
+            ]),
             ..HostTable::default()
         }
     }
 
-    fn path(&self, chance: LossPattern) -> PathTable {
-        let outages = self.losses.outages.iter().map(|span| outage(*span, None));
-        let held = self.held.map(|span| outage(span, Some(true)));
+    pub(crate) fn path(&self, chance: LossPattern) -> PathTable {
+        let at_sender = |at: u64| at.saturating_add_signed(self.clock_offset());
+        let span = |(from, until)| (at_sender(from), at_sender(until));
+        let outages = self.losses.outages.iter().map(|one| outage(span(*one), None));
+        let held = self.held.map(|one| outage(span(one), Some(true)));
         let path = FittedPath {
             rtt: self.rtt,
-            mtu: self.mtu(),
+            rtt_packet: self.rtt_packet,
             rate: self.rate,
             buffer: self.buffer,
             losses: &self.losses,
             outages: outages.chain(held).collect(),
             late: self.late,
+            policer: self.policer,
+            marks: self.marks,
         };
-        path.table(chance)
+        let mut path = path.table(chance);
+        let upstream = match self.dir {
+            Dir::Forward => &mut path.forward,
+            Dir::Reverse => &mut path.return_,
+        };
+        prepend(upstream, self.lost_syns());
+        let back = self.way_back.map(|WayBackFit { rate, buffer }| {
+            let link = LinkTable {
+                rate: Rate::from_bits_per_second(rate.clamp(1, FASTEST)).and_then(given),
+                buffer: given(BufferSize::Size(Bytes(buffer.min(DEEPEST)))),
+                ..LinkTable::default()
+            };
+            ElementTable { link: given(link), ..ElementTable::default() }
+        });
+        prepend(&mut path.return_, back);
+        let OpeningFit { no_scaling, no_sack, .. } = self.opening;
+        let absent = [(no_scaling, SynOffers::WINDOW_SCALE), (no_sack, SynOffers::SACK)];
+        let absent: Vec<_> = absent.into_iter().filter(|one| one.0).map(|one| one.1).collect();
+        if !absent.is_empty() {
+            for route in [&mut path.forward, &mut path.return_] {
+                let strip = ElementTable { strip: given(absent.clone()), ..Default::default() };
+                prepend(route, Some(strip));
+            }
+        }
+        path
     }
+
+    /// What is added to a time of the capture, since its first packet, for that at which the packet leaves the simulated
+    /// sender. The simulated client is the recorded one, or, without messages, the sender.
+    fn clock_offset(&self) -> i64 {
+        let [rtt, to_sender, first_data] = [self.rtt, self.to_sender, self.first_data]
+            .map(|ns| i64::try_from(ns).unwrap_or(i64::MAX / 4));
+        let is_client = self.dir == Dir::Forward;
+        match (self.opened, is_client, &self.conversation) {
+            (true, true, _) => 0,
+            (true, false, Some(_)) => rtt / 2 - to_sender,
+            (true, false, None) => -to_sender,
+            (false, false, Some(_)) => rtt * 3 / 2 - first_data,
+            (false, ..) => rtt - first_data,
+        }
+    }
+
+    /// The element that loses SYNs.
+    fn lost_syns(&self) -> Option<ElementTable> {
+        let OpeningFit { lost, only_ecn, .. } = self.opening;
+        let (class, loss) = match (lost, only_ecn) {
+            (0, _) => return None,
+            (_, true) => (PacketClass::EcnSyns, PacketRule::Share(share("100%").ok()?)),
+            (_, false) => {
+                let rule = RuleTable {
+                    packets: given((1..=lost).collect::<Vec<_>>()),
+                    ..Default::default()
+                };
+                (PacketClass::Syns, PacketRule::Rule(rule.into()))
+            }
+        };
+        Some(ElementTable { loss: given(loss), only: given(class), ..Default::default() })
+    }
+}
+
+/// Puts an element in front of a route.
+fn prepend(route: &mut Option<Located<Vec<Located<ElementTable>>>>, first: Option<ElementTable>) {
+    let Some(first) = first else { return };
+    let rest = route.take().map(|rest| rest.value).unwrap_or_default();
+    *route = given([vec![Located::from(first)], rest].concat());
+}
+
+/// All of these knobs.
+fn joined(knobs: [Knobs; 2]) -> Knobs {
+    let all: Vec<_> = knobs.into_iter().flatten().flat_map(|some| some.value).collect();
+    (!all.is_empty()).then(|| given(all)).flatten()
 }
 
 /// Knobs of a host, by name.
@@ -155,6 +297,18 @@ fn small_send_buffer_knobs(profile: &str, size: u64) -> Knobs {
     }
 }
 
+/// Returns the knobs of a TCP receiver whose buffer has this size.
+fn receive_buffer_knobs(profile: &str, size: u64) -> Knobs {
+    let size = size.clamp(BUFFERS.0, BUFFERS.1);
+    match is_linux(profile) {
+        true => named([(
+            "net.ipv4.tcp_rmem",
+            RawValue::from([BUFFERS.0, size, size].map(Bytes).to_vec()),
+        )]),
+        false => receive_window_knobs(profile, size),
+    }
+}
+
 /// Returns the knobs of a TCP receiver that advertises at most `window` bytes.
 pub(crate) fn receive_window_knobs(profile: &str, window: u64) -> Knobs {
     match is_linux(profile) {
@@ -185,21 +339,35 @@ pub(crate) struct FitDocument<'a> {
     pub(crate) receiver: HostTable,
     pub(crate) path: PathTable,
     pub(crate) flow: FlowTable,
+    /// The link that those beside it share.
+    pub(crate) shared: Option<ElementTable>,
+    pub(crate) beside: Vec<BesideTables>,
 }
 
 impl FitDocument<'_> {
     /// The scenario file.
     pub(crate) fn text(self, seed: u64) -> String {
         let bases = self.bases.iter().map(|basis| format!("  {}: {}", basis.what, basis.why));
+        let (mut hosts, mut paths, mut flows) = (Vec::new(), Vec::new(), Vec::new());
+        for BesideTables { hosts: pair, path, flow } in self.beside {
+            hosts.extend(pair);
+            paths.push(path);
+            flows.push(flow);
+        }
         let first = format!("Fitted to {}. Basis of each figure:", self.source);
         let file = ScenarioFile {
             comment: [first].into_iter().chain(bases).collect(),
             title: given(self.title),
             seed: given(seed),
             duration: given(limit_of(self.time)),
-            host: named([("sender", self.sender), ("receiver", self.receiver)]),
-            path: tables([self.path]),
-            flow: tables([self.flow]),
+            host: {
+                let own = [("sender", self.sender), ("receiver", self.receiver)];
+                let own = own.map(|(name, host)| (name.to_owned(), host));
+                named(own.into_iter().chain(hosts))
+            },
+            shared: self.shared.and_then(|link| named([(SHARED_LINK, link)])),
+            path: tables([vec![self.path], paths].concat()),
+            flow: tables([vec![self.flow], flows].concat()),
             ..ScenarioFile::default()
         };
         file.to_string()
@@ -208,21 +376,23 @@ impl FitDocument<'_> {
 
 /// The path of a fit.
 pub(crate) struct FittedPath<'a> {
-    /// Shortest round trip, in ns. It includes the transmission time of a packet of `mtu` bytes.
+    /// Shortest round trip, in ns. It includes the transmission time of a packet of this size in bytes.
     pub(crate) rtt: u64,
-    pub(crate) mtu: u64,
+    pub(crate) rtt_packet: u64,
     /// Rate of the bottleneck in bit/s, and its queue in bytes, if they are known.
     pub(crate) rate: Option<u64>,
     pub(crate) buffer: Option<u64>,
     pub(crate) losses: &'a LossEstimate,
     pub(crate) outages: Vec<ElementTable>,
     pub(crate) late: Option<ReorderingFit>,
+    pub(crate) policer: Option<PolicerFit>,
+    pub(crate) marks: Option<(u64, u64)>,
 }
 
 impl FittedPath<'_> {
     pub(crate) fn table(self, chance: LossPattern) -> PathTable {
         let rate = self.rate.unwrap_or(FAST).clamp(1, FASTEST);
-        let on_link = u128::from(self.mtu) * 8_000_000_000 / u128::from(rate);
+        let on_link = u128::from(self.rtt_packet) * 8_000_000_000 / u128::from(rate);
         let on_link = u64::try_from(on_link).unwrap_or(u64::MAX);
         let one_way = (self.rtt.saturating_sub(on_link) / 2).min(LONGEST);
         let delay = || ElementTable {
@@ -233,10 +403,19 @@ impl FittedPath<'_> {
         let link = LinkTable {
             rate: Rate::from_bits_per_second(rate).and_then(given),
             buffer: given(BufferSize::Size(buffer)),
+            queue: self.marks.and_then(|(target, interval)| {
+                let codel = CodelTable {
+                    target: given(Duration::from_nanos(target.clamp(1, LONGEST))),
+                    interval: given(Duration::from_nanos(interval.clamp(1, LONGEST))),
+                    ecn: given(true),
+                };
+                given(Discipline::CoDel(codel))
+            }),
             ..LinkTable::default()
         };
         let link = ElementTable { link: given(link), ..ElementTable::default() };
-        let losses = loss(self.losses, chance).into_iter().chain(self.outages);
+        let policer = self.policer.map(policer);
+        let losses = loss(self.losses, chance).into_iter().chain(self.outages).chain(policer);
         let late = self.late.and_then(reordering);
         PathTable {
             from: given("sender"),
@@ -306,6 +485,15 @@ fn loss(losses: &LossEstimate, chance: LossPattern) -> Option<ElementTable> {
         }
     };
     Some(ElementTable { loss: given(loss), only: given(PacketClass::Data), ..Default::default() })
+}
+
+/// Returns a policer as an element of a path.
+fn policer(PolicerFit { rate, burst }: PolicerFit) -> ElementTable {
+    let policer = PolicerTable {
+        rate: Rate::from_bits_per_second(rate.clamp(1, FASTEST)).and_then(given),
+        burst: given(Bytes(burst.clamp(1, DEEPEST))),
+    };
+    ElementTable { policer: given(policer), only: None, ..ElementTable::default() }
 }
 
 /// Returns reordering as an element of a path.

@@ -2,7 +2,7 @@
 
 use packet::Dir;
 
-use crate::{Basis, LossPattern, PathFit, QuicFit};
+use crate::{Basis, LossPattern, PathFit, QuicFit, WordError};
 
 /// What a recording leaves open about its path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,6 +11,8 @@ pub enum PathDoubt {
     Rate,
     /// The queue was never seen full: it may be as short as one or two bandwidth-delay products.
     Queue,
+    /// Others share the queue: whose packets it drops is chance.
+    Others,
 }
 
 /// A queue of a path that holds little, in bytes.
@@ -64,6 +66,22 @@ pub trait FittedTransfer {
         let _ = changes;
         None
     }
+    /// A change of a key of the scenario of a single transfer as one of this scenario.
+    fn located(&self, change: String) -> String {
+        change
+    }
+    /// The same transfer with a change that is no key of its scenario; `None` if it is one.
+    ///
+    /// # Errors
+    /// See [`PathFit::with_word`].
+    fn with_word(
+        &self,
+        key: &str,
+        value: &str,
+    ) -> Result<Option<Box<dyn FittedTransfer>>, WordError> {
+        let _ = (key, value);
+        Ok(None)
+    }
     /// Basis of the estimates.
     fn bases(&self) -> &[Basis] {
         self.recorded().bases
@@ -90,7 +108,12 @@ impl FittedTransfer for PathFit {
     /// and its ACKs pass there as much before they arrive. A download starts at the receiver, as much
     /// before it is at the sender.
     fn ahead(&self) -> u64 {
-        if self.opened && self.dir == Dir::Reverse { 0 } else { self.to_sender }
+        match (self.opened && self.dir == Dir::Reverse, &self.conversation) {
+            (true, None) => 0,
+            // The simulated client starts where the recorded one did.
+            (true, Some(_)) => self.rtt / 2,
+            (false, _) => self.to_sender,
+        }
     }
 
     fn is_random(&self) -> bool {
@@ -99,6 +122,19 @@ impl FittedTransfer for PathFit {
 
     fn for_knobs(&self, changes: &[String]) -> Option<Box<dyn FittedTransfer>> {
         Some(Box::new(Self::for_knobs(self, changes)))
+    }
+
+    fn with_word(
+        &self,
+        key: &str,
+        value: &str,
+    ) -> Result<Option<Box<dyn FittedTransfer>>, WordError> {
+        let changed = Self::with_word(self, key, value)?;
+        Ok(changed.map(|one| Box::new(one) as Box<dyn FittedTransfer>))
+    }
+
+    fn located(&self, change: String) -> String {
+        Self::located(self, change)
     }
 
     fn has_full_queue(&self) -> bool {
@@ -110,7 +146,8 @@ impl FittedTransfer for PathFit {
         let goodput = (self.bytes as f64 * 8e9 / self.time.max(1) as f64) as u64;
         if !self.is_rate_seen {
             // The fastest that scenarios have, or the slowest that carried the data.
-            let rate = if self.rate.is_some() { self.rate_at_most } else { Some(goodput.max(1)) };
+            let slowest = self.rate_at_least.unwrap_or(0).max(goodput).max(1);
+            let rate = if self.rate.is_some() { self.rate_at_most } else { Some(slowest) };
             others.push((PathDoubt::Rate, Box::new(Self { rate, ..self.clone() })));
         }
         if let (Some(rate), None) = (self.rate, self.buffer) {
@@ -118,6 +155,18 @@ impl FittedTransfer for PathFit {
             for products in [1, 2] {
                 let buffer = Some((products * product).max(LEAST_QUEUE));
                 others.push((PathDoubt::Queue, Box::new(Self { buffer, ..self.clone() })));
+            }
+        }
+        if let (Some(buffer), false) = (self.buffer, self.beside.is_empty()) {
+            // A packet more or less decides whose is dropped, and so does a little less time for each.
+            let packet = 2 * (self.mss + self.headers);
+            for buffer in [buffer.saturating_sub(packet).max(packet), buffer + packet] {
+                let other = Self { buffer: Some(buffer), ..self.clone() };
+                others.push((PathDoubt::Others, Box::new(other)));
+            }
+            for permille in [990, 995, 1_005, 1_010] {
+                let rate = self.rate.map(|rate| rate / 1_000 * permille);
+                others.push((PathDoubt::Others, Box::new(Self { rate, ..self.clone() })));
             }
         }
         others

@@ -6,7 +6,21 @@ use tcp::profile::TcpProfile;
 
 use crate::{Basis, PathFit, PeerSystem};
 
+/// Noise of round trips in ns.
+const NOISE: f64 = 2e6;
+
 impl PathFit {
+    /// Whether a queue of `buffer` bytes delays packets as much as those before losses were: a full queue is as long as
+    /// it takes to drain.
+    pub fn may_be_full(&self, buffer: u64) -> bool {
+        // Over a path whose rate is not known, any queue drains soon enough.
+        if !self.is_rate_seen {
+            return false;
+        }
+        let drained = self.rate.map_or(0.0, |rate| buffer as f64 * 8e9 / rate as f64);
+        drained <= 2.0 * self.queueing as f64 + NOISE
+    }
+
     /// The losses as those of a full queue of `buffer` bytes.
     #[must_use]
     pub fn with_full_queue(&self, buffer: u64) -> Self {
@@ -29,12 +43,21 @@ impl PathFit {
         }
         let mut other = self.clone();
         other.losses.packets = core::mem::take(&mut other.overflowed);
-        (other.overflows, other.buffer) = (0, None);
+        (other.overflows, other.buffer, other.policer) = (0, None, None);
+        other.bases.retain(|one| one.what != "policer");
         let (lost, sent) = (other.losses.packets.len(), other.losses.sent);
         let why = format!(
             "{lost} of {sent} data packets: no queue has these losses if the recorded sender is simulated"
         );
         other.replace("buffer", Basis { what: "loss", why });
+        Some(other)
+    }
+
+    /// The data as one transfer, without the messages of the hosts; `None` without such messages.
+    pub fn without_conversation(&self) -> Option<Self> {
+        self.conversation.as_ref()?;
+        let mut other = Self { conversation: None, ..self.clone() };
+        other.bases.retain(|one| one.what != "messages");
         Some(other)
     }
 
@@ -49,6 +72,25 @@ impl PathFit {
         };
         let why = format!("{size} B: with more the recorded sender, simulated, is faster");
         other.bases.push(Basis { what: "sender's buffer", why });
+        other
+    }
+
+    /// A receiver whose buffer has this size, in the unit of its knob.
+    #[must_use]
+    pub fn with_receive_buffer(&self, size: u64) -> Self {
+        Self { receive_buffer: Some(size), ..self.clone() }
+    }
+
+    /// A bottleneck whose AQM marks packets that waited for `target` ns through an `interval`.
+    #[must_use]
+    pub fn with_marks(&self, target: u64, interval: u64) -> Self {
+        let mut other = Self { marks: Some((target, interval)), ..self.clone() };
+        let why = format!(
+            "CoDel with a target of {} us and an interval of {} us marks as many, if the recorded sender is simulated",
+            target / 1_000,
+            interval / 1_000
+        );
+        other.replace("marks", Basis { what: "marks", why });
         other
     }
 

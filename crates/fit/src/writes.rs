@@ -62,6 +62,8 @@ impl WritePattern {
             let fresh = end - start.max(top);
             let at = packet.at.as_nanos();
             let since = |last: &WriteBurst| match (short, acked >= top) {
+                // What an ACK releases is no write of its own.
+                (true, _) if acked_at <= at => Some(last.end.max(acked_at)),
                 (true, _) => Some(last.end),
                 // Data released by an ACK follow immediately at the sender, and a round trip to it
                 // later here.

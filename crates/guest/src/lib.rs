@@ -9,12 +9,13 @@
 //! [`drive`] (the event loop), [`flows`] (packets and segments), [`plan`] (the applications of a
 //! guest), [`results`] (their results), [`uml`] (a guest that is a Linux kernel), [`socket`] (a
 //! guest that is any program), [`run()`] (a whole run),
-//! [`script`](mod@script) (a kernel that a packet script drives); in addition [`kernel`] (building kernels), [`compare`] (the same scenario with
-//! models and kernels) and [`recording`] (transfers of kernels as text).
+//! [`script`](mod@script) (a kernel that a packet script drives), [`stack`] (QUIC stacks that are programs); in addition [`kernel`] (building kernels), [`compare`] (the same scenario with
+//! models and kernels), [`card`] (what such models need of a guest) and [`recording`] (transfers of kernels as text).
 //!
 //! The crate starts processes and reads files; it is empty on systems other than Linux.
 #![cfg(target_os = "linux")]
 
+pub mod card;
 pub mod compare;
 pub mod drive;
 pub mod flows;
@@ -27,6 +28,7 @@ pub mod results;
 pub mod run;
 pub mod script;
 pub mod socket;
+pub mod stack;
 pub mod uml;
 
 pub use run::{GuestHost, GuestProgram, GuestRun, Job, RunError, run};

@@ -184,7 +184,8 @@ fn flows(
 fn congestion(tcp: &TcpStack) -> Option<&'static str> {
     match tcp.cc {
         cc::Algorithm::Reno => Some("reno"),
-        cc::Algorithm::Bbr => Some("bbr"),
+        // A kernel with version 3 has it under this name; one without it runs version 1.
+        cc::Algorithm::Bbr | cc::Algorithm::Bbr3 => Some("bbr"),
         cc::Algorithm::Cubic(cc::cubic::CubicVariant::Linux) => Some("cubic"),
         _ => None,
     }

@@ -172,6 +172,7 @@ impl GuestTcpInfo {
             in_recovery: state >= RECOVERY,
             in_flight: Bytes(max - una),
             partial_acked: Bytes(0),
+            bbr: None,
             pipe: segments((unacked + retrans).saturating_sub(sacked + lost)),
             pacing: pacing.checked_mul(8).and_then(Rate::from_bits_per_second),
         };

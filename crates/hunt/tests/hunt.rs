@@ -71,7 +71,7 @@ fn bbr_version_1_loses_packets_in_shallow_buffers() {
     let text = report.to_text();
     let shallow = report.cases.iter().find(|case| case.causes == ["buffer"]);
     let shallow = shallow.unwrap_or_else(|| panic!("{text}"));
-    assert!(shallow.numbers.contains("buffer 0.1 BDP"), "{text}");
+    assert!(shallow.numbers.contains("buffer 0.25 BDP"), "{text}");
     // Six other buffers, three other numbers of flows; alone each is a cause or none.
     assert_eq!(report.single_changes, 10, "{text}");
     assert!(report.single_changes_beyond >= 3, "{text}");

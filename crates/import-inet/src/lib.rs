@@ -16,10 +16,11 @@ pub use mapping::UnmappedLine;
 pub use sweep::SweepVariant;
 
 use file::{AxisChanges, Lossy, SettingChange};
+use indexmap::IndexMap;
 use mapping::{InetParameters, StackKind};
 use scenario::{ScenarioError, Study, StudyOverrides, nearest};
 use sweep::InetSweeps;
-use text::{IniEntry, IniSection};
+use text::{IniEntry, IniSections};
 
 /// A scenario, and the lines of the ini file that are not in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,11 +31,14 @@ pub struct ImportedScenario {
     pub unmapped: Vec<UnmappedLine>,
 }
 
+/// Most sections that a configuration extends, those of its bases included.
+const MOST_BASES: usize = 100;
+
 /// An ini file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ini {
     file: String,
-    sections: Vec<IniSection>,
+    sections: IniSections,
 }
 
 /// Parses an ini file.
@@ -48,7 +52,7 @@ pub fn read(text: &str, file: &str) -> Result<Ini, Vec<ScenarioError>> {
 impl Ini {
     /// Returns the names of its `[Config …]` sections; `General` if it has none.
     pub fn configs(&self) -> Vec<&str> {
-        let named = self.sections.iter().map(|section| section.name.as_str());
+        let named = self.sections.keys().map(String::as_str);
         let named: Vec<&str> = named.filter(|name| *name != text::GENERAL).collect();
         if named.is_empty() { vec![text::GENERAL] } else { named }
     }
@@ -162,14 +166,10 @@ impl Ini {
     /// Returns the entries of `config` by precedence: its own, those of the sections it extends,
     /// `General`.
     fn entries(&self, config: &str) -> Result<Vec<&IniEntry>, Vec<ScenarioError>> {
-        let find = |name: &str| self.sections.iter().find(|section| section.name == name);
-        let mut chain: Vec<&IniSection> = Vec::new();
+        let mut chain: IndexMap<&str, &[IniEntry]> = IndexMap::new();
         let mut next = vec![config.to_owned()];
         while let Some(name) = next.pop() {
-            let Some(section) = find(&name) else {
-                if name == text::GENERAL {
-                    continue;
-                }
+            let Some((name, entries)) = self.sections.get_key_value(&name) else {
                 let names = self.configs();
                 let hint = match nearest(&name, names.iter().copied()) {
                     Some(near) => format!("did you mean {near:?}?"),
@@ -178,20 +178,25 @@ impl Ini {
                 let message = format!("there is no [Config {name}]");
                 return Err(vec![self.error(message, Some(hint))]);
             };
-            if chain.iter().any(|known| known.name == section.name) {
+            if chain.insert(name, entries).is_some() {
                 continue;
             }
-            chain.push(section);
-            let extends = section.entries.iter().find(|entry| entry.key == "extends");
-            if let Some(extends) = extends {
-                let bases = extends.value.split(',').map(|base| base.trim().to_owned());
-                next.extend(bases.collect::<Vec<_>>().into_iter().rev());
+            let Some(extends) = entries.iter().find(|entry| entry.key == "extends") else {
+                continue;
+            };
+            if chain.len() > MOST_BASES {
+                let message = format!("[Config {config}] extends more than {MOST_BASES} sections");
+                return Err(vec![extends.wrong(&self.file, message, "fewer")]);
             }
+            let bases = extends.value.split(',').map(|base| base.trim().to_owned());
+            next.extend(bases.collect::<Vec<_>>().into_iter().rev());
         }
-        if !chain.iter().any(|section| section.name == text::GENERAL) {
-            chain.extend(find(text::GENERAL));
+        if let Some((name, general)) = self.sections.get_key_value(text::GENERAL)
+            && !chain.contains_key(name.as_str())
+        {
+            chain.insert(name, general);
         }
-        Ok(chain.into_iter().flat_map(|section| &section.entries).collect())
+        Ok(chain.into_values().flatten().collect())
     }
 
     /// Creates an error without a line.

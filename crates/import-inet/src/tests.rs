@@ -212,6 +212,22 @@ fn sections_extend_each_other() {
 }
 
 #[test]
+fn a_chain_of_sections_has_a_bound() {
+    let chain = |n: usize| {
+        let mut text = "[Config c0]\n**.linkDelay = 2ms\n".to_owned();
+        for section in 1..n {
+            text += &format!("[Config c{section}]\nextends = c{}\n", section - 1);
+        }
+        read(&text, "x.ini").unwrap().import(&format!("c{}", n - 1), None, "rfc")
+    };
+    assert!(chain(100).unwrap().toml.contains("delay = \"2ms\""));
+    let error = chain(1_000).unwrap_err()[0].to_string();
+    assert!(error.contains("[Config c999] extends more than 100 sections"), "{error}");
+    // The line of c899, the hundredth base.
+    assert!(error.starts_with("x.ini:1800:11: "), "{error}");
+}
+
+#[test]
 fn random_loss_is_a_fraction() {
     let text = "**.client.quic.sendLossRate = 0.025\n**.client.quic.periodicSendLoss = false\n";
     let imported = read(text, "x.ini").unwrap().import("General", None, "rfc").unwrap();

@@ -1,16 +1,13 @@
 //! Parser of ini files: sections, keys and values with their positions.
 
+use indexmap::IndexMap;
 use scenario::ScenarioError;
 
 /// The default section, also for lines before any section.
 pub(super) const GENERAL: &str = "General";
 
-/// A section with its entries.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct IniSection {
-    pub(super) name: String,
-    pub(super) entries: Vec<IniEntry>,
-}
+/// The sections by name, in the order of the file, `General` first.
+pub(super) type IniSections = IndexMap<String, Vec<IniEntry>>;
 
 /// `key = value`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,8 +51,8 @@ impl IniEntry {
 }
 
 /// Parses the sections of `text`, `General` first.
-pub(super) fn sections(text: &str, file: &str) -> Result<Vec<IniSection>, Vec<ScenarioError>> {
-    let mut sections = vec![IniSection { name: GENERAL.to_owned(), entries: Vec::new() }];
+pub(super) fn sections(text: &str, file: &str) -> Result<IniSections, Vec<ScenarioError>> {
+    let mut sections = IniSections::from([(GENERAL.to_owned(), Vec::new())]);
     let mut at = 0;
     let mut errors = Vec::new();
     for (index, line) in text.lines().enumerate() {
@@ -83,12 +80,9 @@ pub(super) fn sections(text: &str, file: &str) -> Result<Vec<IniSection>, Vec<Sc
             let name = name.map(|name| name.strip_prefix("Config ").unwrap_or(name).trim());
             match name {
                 Some(name) if !name.is_empty() => {
-                    at =
-                        sections.iter().position(|known| known.name == name).unwrap_or_else(|| {
-                            sections
-                                .push(IniSection { name: name.to_owned(), entries: Vec::new() });
-                            sections.len() - 1
-                        });
+                    let section = sections.entry(name.to_owned());
+                    at = section.index();
+                    section.or_default();
                 }
                 _ => errors.push(error(begin, width, "this is not a section", "[Config NAME]")),
             }
@@ -104,7 +98,7 @@ pub(super) fn sections(text: &str, file: &str) -> Result<Vec<IniSection>, Vec<Sc
         } else if value.trim().is_empty() {
             errors.push(error(kept.len(), 0, "the value is missing", "KEY = VALUE"));
         } else {
-            sections[at].entries.push(IniEntry {
+            sections[at].push(IniEntry {
                 key: key.trim().to_owned(),
                 value: value.trim().to_owned(),
                 line: index + 1,

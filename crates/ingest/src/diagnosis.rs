@@ -1,11 +1,13 @@
 //! Diagnosed connections with their findings, worst first.
 //!
 //! [`DiagnosisReport::of`] diagnoses what [`crate::inputs::read`] returned;
-//! [`DiagnosisReport::text`] formats it like compiler diagnostics, [`DiagnosisReport::json`] for
+//! [`DiagnosisReport::answer`] names in one line what limits the worst of them;
+//! [`DiagnosisReport::text`] formats all like compiler diagnostics, [`DiagnosisReport::json`] for
 //! programs, [`DiagnosisReport::junit`], [`DiagnosisReport::sarif`],
 //! [`DiagnosisReport::markdown`] and [`DiagnosisReport::openmetrics`] in the formats of other tools;
 //! [`explain`] gives the background of a code.
 
+mod answer;
 mod beside;
 mod both_ends;
 mod captured_quic;
@@ -16,26 +18,29 @@ mod explain;
 mod filter_expression;
 mod groups;
 mod help;
+mod host;
 mod joined;
 mod json;
 mod judged;
 mod junit;
 mod kernel;
+mod limits;
 mod markdown;
 mod metrics;
+mod negotiated;
 mod not_read;
 mod quic;
 mod sarif;
 mod selection;
 mod text;
+mod verdict_line;
 mod verdicts;
 mod wireshark;
 
 use std::borrow::Cow;
 
-use diagnose::quic::captured::captured_findings;
 use diagnose::quic::rules::quic_rule;
-use diagnose::rules::{Finding, Neighbours, Severity, is_judged, rule};
+use diagnose::rules::{Finding, Neighbours, Proof, Severity, is_judged, rule};
 use diagnose::{Analysis, AnalysisSettings, Diagnosis};
 use packet::Dir;
 use packet::wire::Endpoints;
@@ -122,8 +127,10 @@ pub struct ConnectionReport {
     pub duration: Duration,
     /// Goodput of the main direction, in bits per second.
     pub goodput_bps: u64,
-    /// Cures of the primary finding that were tried; empty unless they were.
+    /// Cures of its findings that were tried; empty unless they were.
     pub cures: Vec<TriedCure>,
+    /// What the simulations of these show.
+    proof: Proof,
     /// Codes of its findings: see [`has_finding`](Self::has_finding).
     codes: u64,
     /// Whether its packets allow a verdict: see [`is_judged`].
@@ -172,7 +179,24 @@ impl FileReport {
 
     /// Diagnoses a connection that has this [analysis](ConnectionReport::analysis).
     pub fn diagnosis_of(&self, judged: &ConnectionReport, analysis: &Analysis) -> Diagnosis {
-        Diagnosis::of(analysis, neighbours_at_point(&self.neighbours, &judged.stream))
+        let beside = neighbours_at_point(&self.neighbours, &judged.stream);
+        let mut diagnosis = Diagnosis::of(analysis, beside);
+        diagnosis.prove(analysis, beside, &judged.proof);
+        diagnosis
+    }
+
+    /// Sets the cures that were tried for the findings of a connection, with the costs that they show; its verdict is
+    /// that of these costs from now on. `number` is its index among the connections.
+    pub fn set_cures(&mut self, number: usize, cures: Vec<TriedCure>, proof: Proof) {
+        let Some(one) = self.connections.get_mut(number) else { return };
+        (one.cures, one.proof) = (cures, proof);
+        let one = &self.connections[number];
+        let diagnosis = self.diagnosis(one);
+        let (primary, cost, noted) =
+            (diagnosis.primary, diagnosis.primary_cost(), diagnosis.cost());
+        let one = &mut self.connections[number];
+        (one.primary, one.cost, one.noted) = (primary, cost, noted);
+        one.cures.retain(|cure| Some(cure.finding) == primary);
     }
 }
 
@@ -289,6 +313,7 @@ impl DiagnosisReport {
                     duration,
                     goodput_bps,
                     cures: Vec::new(),
+                    proof: Proof::default(),
                     codes,
                     is_judged,
                 }
@@ -349,8 +374,7 @@ impl DiagnosisReport {
                 file.diagnosis_of(one, analysis).findings.iter().any(bad)
                     || other.is_some_and(|other| other.findings.iter().any(bad))
             };
-            let captured =
-                |one: &CapturedQuicConnection| captured_findings(&one.analysis).iter().any(bad);
+            let captured = |one: &CapturedQuicConnection| one.findings().iter().any(bad);
             file.quic.iter().any(of_quic)
                 || file.captured_quic.iter().any(captured)
                 || file.connections.iter().any(of_tcp)

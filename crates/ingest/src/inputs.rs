@@ -2,7 +2,7 @@
 //!
 //! [`read`] takes any number of files, each of which may be compressed (gzip, xz, zstd), and
 //! detects their kind by content: pcap, pcapng, tcpdump's text (also within prose, such as a mail),
-//! FreeBSD's BBLog and siftr, Linux' tcp_probe, polls of `ss -ti`, qlog, Chromium's NetLog. Packets are sorted into
+//! FreeBSD's BBLog and siftr, Linux' tcp_probe, polls of `ss -ti`, counters of `nstat`, qlog, Chromium's NetLog. Packets are sorted into
 //! connections of TCP and QUIC and passed to the analysis ([`diagnose::ConnectionAnalyzer`]); the samples of a
 //! kernel's log are added to the connection they describe.
 //!
@@ -39,13 +39,17 @@ use core::fmt;
 use std::borrow::Cow;
 use std::io::{self, Read};
 
+use diagnose::host_counters::HostCounters;
 use diagnose::{Analysis, AnalysisSettings, RecordedConnection};
 use packet::wire::Endpoints;
 use trace::capture::CaptureInterface;
 use trace::unpack::{Packing, Unpacked};
 use units::Duration;
 
-pub use captured_quic::{CapturedQuicConnection, QuicClientHello, QuicCounts, QuicMigration};
+pub use captured_quic::{
+    CapturedQuicConnection, DecryptedCounts, KeyLog, KeyLogError, QuicClientHello, QuicCounts,
+    QuicMigration,
+};
 pub use convertible::ConvertibleFormat;
 pub use fragments::FragmentCounts;
 pub use join::{CapturePair, ClockEstimate};
@@ -100,6 +104,8 @@ pub struct File {
     pub others: OtherFrames,
     /// Capture points (one in pcap); empty for logs.
     pub interfaces: Vec<CaptureInterface>,
+    /// The counters of a host, if it has those.
+    pub host_counters: Option<Box<HostCounters>>,
     /// Offsets of its clock to those of the captures.
     pub clocks: Vec<ClockOffset>,
     /// Problems of the file.
@@ -216,8 +222,35 @@ pub struct ReadMode<'a> {
     pub is_ring: bool,
     /// Reports intervals of captures while they are read.
     pub live: Option<LiveReporter<'a>>,
+    /// Secrets with which the packets of QUIC in captures are decrypted.
+    pub keys: KeyLog,
     /// The packets with data of QUIC logs are kept, for a fit.
     pub keeps_quic: bool,
+    /// Files that cannot be read are listed here, and the others are read; `None`: the first is an error. Parts of
+    /// a ring are never left out.
+    pub unreadable: Option<&'a mut Vec<ReadError>>,
+}
+
+impl ReadMode<'_> {
+    /// Lists an unreadable file.
+    fn leave_out(&mut self, name: String, reason: Reason) -> Result<(), ReadError> {
+        let error = ReadError { name, reason };
+        match &mut self.unreadable {
+            Some(list) => {
+                list.push(error);
+                Ok(())
+            }
+            None => Err(error),
+        }
+    }
+
+    /// The first unreadable file, if none of `files` was read.
+    fn first_of_all(&mut self, files: usize) -> Result<(), ReadError> {
+        match &mut self.unreadable {
+            Some(list) if files > 0 && list.len() == files => Err(list.remove(0)),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// Reads files of any kind, recorded at the same time if there are several.
@@ -231,26 +264,29 @@ pub fn read(sources: Vec<InputFile<'_>>, settings: AnalysisSettings) -> Result<R
 /// Reads files as [`read`] does.
 ///
 /// # Errors
-/// As [`read`]; also parts of a ring that are no captures.
+/// As [`read`]; also parts of a ring that are no captures. With [`ReadMode::unreadable`] the first file, if none can
+/// be read.
 pub fn read_with(
     sources: Vec<InputFile<'_>>,
     settings: AnalysisSettings,
     mut mode: ReadMode<'_>,
 ) -> Result<Reading, ReadError> {
     if mode.is_ring {
-        return ring::read(sources, settings, mode.live);
+        return ring::read(sources, settings, mode.live, &mode.keys);
     }
     // A single capture may have several capture points too, which is known only while reading it.
-    let mut table = ConnectionTable::new(settings, sources.len() > 1);
+    let given = sources.len();
+    let mut table = ConnectionTable::new(settings, given > 1);
     let mut begun = Vec::new();
-    for (number, source) in sources.into_iter().enumerate() {
-        let name = source.name;
-        let opened = open(name.clone(), source.bytes);
-        begun.push((number, opened.map_err(|reason| ReadError { name, reason })?));
+    for source in sources {
+        match open(source.name.clone(), source.bytes) {
+            Ok(opened) => begun.push((begun.len(), opened)),
+            Err(reason) => mode.leave_out(source.name, reason)?,
+        }
     }
     // Logs are read last: their samples are added to the connections of the captures.
     begun.sort_by_key(|(_, (file, _))| file.kind.is_log());
-    let (mut files, mut captured_quic) = (Vec::new(), Vec::new());
+    let (mut files, mut captured_quic) = (Vec::new(), Vec::<CapturedQuicConnection>::new());
     let of_quic = |(_, (file, _)): &&(usize, (File, _))| file.kind == InputKind::Qlog;
     let of_capture = |(_, (file, _)): &&(usize, (File, _))| file.kind == InputKind::Capture;
     let logs = begun.iter().filter(of_quic).count();
@@ -265,30 +301,45 @@ pub fn read_with(
             }
             InputKind::Capture => {
                 let live = mode.live.as_mut();
-                captures::read(input, number, &mut file, &mut table, live, &mut datagrams)
-                    .map(|connections| captured_quic.extend(connections))
+                captures::read(
+                    input,
+                    number,
+                    &mut file,
+                    &mut table,
+                    live,
+                    &mut datagrams,
+                    &mode.keys,
+                )
+                .map(|connections| captured_quic.extend(connections))
             }
             InputKind::TcpdumpText => text::read(input, number, &mut file, &mut table, &mut hosts),
             InputKind::Qlog => quic::read(input, number, &mut file, &mut quic),
             InputKind::NetLog => {
                 netlog::read(input, number, &mut file).map(|connections| quic.extend(connections))
             }
+            InputKind::Nstat => logs::read_counters(input, &mut file),
             InputKind::Flent => Err(Reason::Nothing { kind: InputKind::Flent, problem: None }),
             _ => logs::read(input, number, &mut file, &mut table),
         };
         if let Err(reason) = done {
-            return Err(ReadError { name: file.name, reason });
+            // What was read of it before is among the connections.
+            if matches!(reason, Reason::Read(_)) {
+                file.problems.push(&reason);
+            }
+            mode.leave_out(file.name.clone(), reason)?;
         }
         if let Some(live) = &mut mode.live {
             live.finish(&table);
         }
         files.push((number, file));
     }
+    mode.first_of_all(given)?;
     files.sort_by_key(|(number, _)| *number);
     let files = files.into_iter().map(|(_, file)| file).collect();
     let (streams, pairs) = table.finish();
     let quic_beside = quic.beside(&captured_quic);
-    let (quic, quic_pairs) = quic.finish();
+    let (mut quic, quic_pairs) = quic.finish();
+    quic.extend(captured_quic.iter_mut().filter_map(quic::decrypted));
     Ok(Reading { files, streams, pairs, quic, quic_pairs, captured_quic, quic_beside })
 }
 
@@ -342,6 +393,7 @@ fn open(name: String, bytes: Box<dyn Read + '_>) -> Result<(File, PeekedInput<'_
         quic: QuicCounts::default(),
         others: OtherFrames::default(),
         interfaces: Vec::new(),
+        host_counters: None,
         clocks: Vec::new(),
         problems: Problems::default(),
     };

@@ -82,7 +82,9 @@ fn the_output_of_iperf3_has_a_verdict() {
         assert_eq!(json["connections"][0]["kernels"][0]["limit"], limit, "{json:#}");
         let text = report.text(TextStyle { limit: 1, look: ReportStyle::Plain });
         assert!(text.contains("  kernel of 10.0.0.1:40000: limited by: "), "{text}");
-        assert!(text.starts_with("iperf3.json: the output of iperf3, 1 frame"), "{text}");
+        let (answer, rest) = text.split_once("\n\n").unwrap();
+        assert!(answer.starts_with("by the account of its kernel: "), "{answer}");
+        assert!(rest.starts_with("iperf3.json: the output of iperf3, 1 frame"), "{rest}");
     }
 }
 

@@ -1,10 +1,13 @@
 //! Every fit is a valid scenario, whatever the capture.
 
 use diagnose::capture_point::CapturePoint;
-use fit::{LossEstimate, LossPattern, PathFit, PeerSystem, ReorderingFit, WritePattern};
+use fit::{
+    Conversation, LossEstimate, LossPattern, Message, OpeningFit, PathFit, PeerSystem, PolicerFit,
+    ReorderingFit, WayBackFit, WritePattern,
+};
 use packet::Dir;
-use proptest::option;
 use proptest::prelude::*;
+use proptest::{collection, option};
 use scenario::{Overrides, load};
 
 fn system() -> impl Strategy<Value = PeerSystem> {
@@ -17,11 +20,11 @@ fn span(most: u64) -> impl Strategy<Value = (u64, u64)> {
 
 prop_compose! {
     fn losses()(
-        numbers in prop::collection::btree_set(1..=1_000_000_000_u64, 0..20),
+        numbers in collection::btree_set(1..=1_000_000_000_u64, 0..20),
         sent in 0..=1_000_000_000_u64,
-        outages in prop::collection::vec(span(10_000_000_000_000), 0..3),
+        outages in collection::vec(span(10_000_000_000_000), 0..3),
     ) -> LossEstimate {
-        LossEstimate { packets: numbers.into_iter().map(|number| (number, 0)).collect(), sent, outages }
+        LossEstimate { packets: numbers.into_iter().map(|number| (number, 0)).collect(), sent, outages, times: Vec::new() }
     }
 }
 
@@ -41,27 +44,39 @@ prop_compose! {
             bytes: 1,
             opened: true,
             to_sender: 0,
+            first_data: 0,
             time: 0,
             delivered: Vec::new(),
             rtt: 0,
+            rtt_packet: 60,
             rate: None,
             is_rate_seen: true,
             rate_at_most: None,
+            rate_at_least: None,
             is_rate_spaced: false,
             buffer: None,
+            queueing: 0,
             losses: LossEstimate::default(),
+            policer: None,
+            marks: None,
+            is_marked: false,
+            way_back: None,
+            opening: OpeningFit::default(),
             overflows: 0,
             overflowed: Vec::new(),
             held: None,
             late: None,
             per_ack,
             window,
+            receive_buffer: None,
             bursts,
             flight,
             is_flight_level: false,
             send_buffer: None,
             reads,
             writes: WritePattern::Bulk,
+            conversation: None,
+            beside: Vec::new(),
             sender,
             receiver,
             bases: Vec::new(),
@@ -70,10 +85,65 @@ prop_compose! {
 }
 
 prop_compose! {
+    fn opening()(
+        lost in 0..=1_000_u64,
+        (only_ecn, ecn) in any::<(bool, bool)>(),
+        (no_scaling, no_sack) in any::<(bool, bool)>(),
+    ) -> OpeningFit {
+        OpeningFit { lost, only_ecn, ecn, no_scaling, no_sack }
+    }
+}
+
+prop_compose! {
+    fn conversation()(
+        messages in collection::vec(
+            (any::<bool>(), 1..=1_u64 << 40, 0..=5_000_000_000_000_000_u64), 1..20,
+        ),
+        held in 0..=2_u64,
+        window in option::of(1..=1_u64 << 40),
+    ) -> Conversation {
+        let message = |(by_client, bytes, after)| Message { by_client, bytes, after };
+        Conversation { messages: messages.into_iter().map(message).collect(), held, window }
+    }
+}
+
+/// Rate and buffer of a box.
+fn bucket() -> impl Strategy<Value = Option<(u64, u64)>> {
+    option::of((0..=1_u64 << 60, 0..=1_u64 << 62))
+}
+
+prop_compose! {
+    /// Parts of the path beside link and losses, and what the hosts write.
+    fn boxes()(
+        (policer, way_back) in (bucket(), bucket()),
+        marks in option::of((0..=1_u64 << 50, 0..=1_u64 << 50)),
+        (opening, conversation) in (opening(), option::of(conversation())),
+        receive_buffer in option::of(0..=1_u64 << 40),
+        (opened, upload) in any::<(bool, bool)>(),
+        (to_sender, first_data) in (0..=1_u64 << 50, 0..=1_u64 << 50),
+        ends in ends(),
+    ) -> PathFit {
+        PathFit {
+            dir: if upload { Dir::Forward } else { Dir::Reverse },
+            opened,
+            to_sender,
+            first_data,
+            policer: policer.map(|(rate, burst)| PolicerFit { rate, burst }),
+            way_back: way_back.map(|(rate, buffer)| WayBackFit { rate, buffer }),
+            marks,
+            opening,
+            conversation,
+            receive_buffer,
+            ..ends
+        }
+    }
+}
+
+prop_compose! {
     /// Fits of captures of up to two months with any contents: the largest values are those of
     /// damaged timestamps and sequence numbers.
     fn fitted()(
-        ends in ends(),
+        ends in boxes(),
         (bytes, time) in (1..=1_u64 << 50, 0..=5_000_000_000_000_000_u64),
         rtt in prop_oneof![0..=1_000_u64, 0..=1_000_000_000_u64, 0..=5_000_000_000_000_000_u64],
         rate in option::of(prop_oneof![0..=1_000_u64, 0..=1_u64 << 60]),

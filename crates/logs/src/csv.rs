@@ -231,6 +231,7 @@ mod tests {
             in_recovery: false,
             in_flight: Bytes(17_376),
             partial_acked: Bytes::ZERO,
+            bbr: None,
             pipe: Bytes(17_376),
             pacing: None,
         }

@@ -4,6 +4,7 @@
 //! - [`siftr`]: logs of FreeBSD's siftr, written and read, also damaged ones.
 //! - [`tcp_probe`] and [`ss`]: the state of a Linux sender, at every packet and at polls.
 //! - [`qlog`]: logs of QUIC events, written in two formats and read in every version.
+//! - [`nstat`]: the counters of a Linux host.
 //! - [`flent`]: data files of flent, read.
 //! - [`csv`]: one row per event with the sender's state.
 //! - [`series`]: selected columns over time, downsampled without loss of a peak.
@@ -17,6 +18,7 @@ mod decimal;
 pub mod flent;
 pub mod iperf3;
 mod lines;
+pub mod nstat;
 pub mod qlog;
 pub mod series;
 pub mod siftr;

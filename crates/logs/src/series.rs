@@ -231,6 +231,7 @@ mod tests {
             in_recovery: false,
             in_flight: Bytes(flight),
             partial_acked: Bytes::ZERO,
+            bbr: None,
             pipe: Bytes(flight),
             pacing: None,
         }
@@ -327,7 +328,7 @@ mod tests {
         snd_una: Offset, snd_nxt: Offset, snd_max: Offset, ssthresh: Option<Bytes>, snd_wnd: Bytes,
         mss: Bytes, buffered: Bytes, send_buffer: Bytes, srtt: Option<Duration>, rto: Duration,
         in_recovery: bool, in_flight: Bytes, partial_acked: Bytes, pipe: Bytes,
-        pacing: Option<units::Rate>
+        pacing: Option<units::Rate>, bbr: Option<record::BbrState>
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! then the elements of a path, each of which does one thing. Elements that take time: [`link`] (a
 //! drop-tail queue and a line), [`qdisc_link`] (a line with a [`queue`] discipline that marks or
 //! drops packets before the queue is full, or a line that follows a [`trace`] or a [`schedule`]),
-//! [`delay`], [`jitter`], [`slot`], [`token_bucket`]. Impairments: [`selection`] (selects the packets), [`loss`],
+//! [`delay`], [`jitter`], [`netem`] (a delay that reorders), [`slot`], [`token_bucket`]. Impairments: [`selection`] (selects the packets), [`loss`],
 //! [`duplicate`], [`corrupt`], [`reorder`], [`outage`], [`ack_filter`]. Middleboxes: [`mtu`] (a link with a small MTU),
 //! [`strip`] (removes options of SYNs), [`forget`] (forgets idle connections), [`reset`]. At the ends of a path:
 //! [`offload`] (TSO, LRO, GRO: burst handling in a host's network card).
@@ -21,6 +21,7 @@ pub mod jitter;
 pub mod link;
 pub mod loss;
 pub mod mtu;
+pub mod netem;
 pub mod offload;
 pub mod outage;
 pub mod pool;

@@ -4,6 +4,7 @@
 //! the result of the previous draw.
 
 mod byte_range;
+mod correlated;
 
 use core::num::NonZeroU64;
 
@@ -11,8 +12,10 @@ use machine::{PacketAck, PacketView};
 use units::{Instant, RandomStream, Ratio};
 
 pub use byte_range::ByteRange;
+pub(crate) use correlated::CorrelatedDraws;
 
 use byte_range::ByteRangeSelector;
+use correlated::FourStateChain;
 
 use crate::schedule::Schedule;
 
@@ -64,6 +67,32 @@ pub enum SelectionRule {
     Bytes(ByteRange),
     /// Each with the probability of its instant, independently of the others.
     Changing(Schedule<Ratio>),
+    /// Each by a draw that depends on the one before (netem's correlation).
+    Correlated {
+        /// The threshold of the draws. With a correlation the fraction selected is another: the
+        /// draws are no longer uniform.
+        share: Ratio,
+        /// Weight of the previous draw.
+        correlation: Ratio,
+    },
+    /// By a Markov chain of four states (netem's `loss state`).
+    FourState(FourState),
+}
+
+/// The four-state chain of netem (`loss_4state`): it starts in state 1. States 1 and 2 pass packets,
+/// states 3 and 4 drop them; 2 and 3 are a burst, 4 is an isolated loss in the gap between bursts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FourState {
+    /// Probability of the transition from 1 to 3.
+    pub p13: Ratio,
+    /// Probability of the transition from 3 to 1.
+    pub p31: Ratio,
+    /// Probability of the transition from 3 to 2.
+    pub p32: Ratio,
+    /// Probability of the transition from 2 to 3.
+    pub p23: Ratio,
+    /// Probability of the transition from 1 to 4.
+    pub p14: Ratio,
 }
 
 /// A channel with a good and a bad state (Gilbert 1960, Elliott 1963), in the notation and the
@@ -134,6 +163,11 @@ enum SelectorState {
         share: Schedule<Ratio>,
         draws: RandomStream,
     },
+    Correlated {
+        share: Ratio,
+        draws: CorrelatedDraws,
+    },
+    FourState(FourStateChain),
 }
 
 impl PacketSelector {
@@ -158,6 +192,14 @@ impl PacketSelector {
                 share: share.clone(),
                 draws: random_source.stream("choice"),
             },
+            SelectionRule::Correlated { share, correlation } => SelectorState::Correlated {
+                share: *share,
+                draws: CorrelatedDraws::new(random_source.stream("choice"), *correlation),
+            },
+            SelectionRule::FourState(chain) => {
+                let draws = random_source.stream("state");
+                SelectorState::FourState(FourStateChain::new(*chain, draws))
+            }
         };
         Self { only, state }
     }
@@ -207,6 +249,8 @@ impl SelectorState {
                 *bad ^= changes.chance(change);
                 !fates.chance(pass)
             }
+            Self::Correlated { share, draws } => draws.chance(*share),
+            Self::FourState(chain) => chain.loses(),
             // They need the packet or its time, see `PacketSelector::picks`.
             Self::Bytes(_) | Self::Changing { .. } => false,
         }

@@ -15,6 +15,6 @@ pub mod wire;
 
 pub use segment::{
     Dir, ECN_CE, FastOpenOption, Flags, IpVersion, Options, SackBlock, SackBlocks, Segment,
-    SynLayout, SynOptions, Timestamps,
+    SynExtras, SynLayout, SynOptions, Timestamps,
 };
 pub use too_big::PacketTooBig;

@@ -172,6 +172,24 @@ pub struct SynOptions {
     pub layout: SynLayout,
     /// TCP Fast Open (RFC 7413); written in Linux's order only.
     pub fast_open: Option<FastOpenOption>,
+    /// Requests that are read from captures and never written.
+    pub extras: SynExtras,
+}
+
+/// Requests of a captured SYN that no simulated host makes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct SynExtras {
+    /// Multipath TCP (option 30, RFC 8684).
+    pub multipath: bool,
+    /// The AE bit of the header: with CWR and ECE accurate ECN (RFC 9768 section 3.1.1).
+    pub accurate_ecn: bool,
+    /// TCP Fast Open (option 34 or 254, RFC 7413): bytes of the cookie, 0 in the request for one.
+    pub fast_open: Option<u8>,
+}
+
+impl SynExtras {
+    /// No request.
+    pub const NONE: Self = Self { multipath: false, accurate_ecn: false, fast_open: None };
 }
 
 /// The option of TCP Fast Open: a cookie, or without one the request for it (RFC 7413 section
@@ -433,7 +451,7 @@ mod tests {
                 window_scale: Some(10),
                 sack_permitted: true,
                 layout: SynLayout::FreeBsd,
-                fast_open: None,
+                ..SynOptions::default()
             }),
             ..Segment::default()
         };

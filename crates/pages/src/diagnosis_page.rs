@@ -38,11 +38,18 @@ pub fn page(report: &DiagnosisReport) -> Page {
     }
     Page {
         title: format!("Why is it slow? {}", names.join(", ")),
-        lead: String::new(),
+        lead: sentence(&report.answer()),
         facts: report.files.iter().map(|file| (file.file.name.clone(), facts(file))).collect(),
         maker: maker(),
         parts,
     }
+}
+
+/// A sentence with a capital letter and a full stop.
+fn sentence(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(|letter| letter.to_uppercase().collect::<String>());
+    format!("{}{}.", first.unwrap_or_default(), letters.as_str())
 }
 
 /// The names of files without their folders, if they differ without those.
@@ -165,6 +172,9 @@ fn chapter(report: &FileReport, judged: &ConnectionReport, file: usize, parts: &
         summary += &format!(" It {guess}.");
     }
     parts.push(PagePart::Text(summary));
+    if !judged.cures.is_empty() {
+        parts.push(PagePart::Table(tables::cures(&judged.cures)));
+    }
     let id = format!("file-{file}-flow-{number}");
     parts.push(PagePart::Table(tables::budget(&diagnosis.course.budget)));
     if let Some((table, text)) = exchange_part(analysis) {
@@ -202,7 +212,7 @@ fn findings(
     parts.push(PagePart::Table(tables::findings(&diagnosis.findings, number, active, plots)));
     for found in &diagnosis.findings {
         let title = format!("{}: evidence, cause and cure", found.code);
-        let text = finding_text(found, (&report.file.name, number, active));
+        let text = finding_text(found, (&report.file.name, judged, active));
         parts.push(PagePart::Folded { title, text });
     }
 }

@@ -2,12 +2,12 @@
 
 use cc::WindowChange;
 use machine::{Cx, Signal};
-use record::{Event, LossTrigger, Purpose, Recorder};
+use record::{Cause, Event, LossTrigger, Purpose, Recorder};
 use units::{Duration, Instant, Offset};
 
 use crate::controller::{AckedPackets, LostPackets};
 use crate::endpoint::{QuicEndpoint, QuicState};
-use crate::loss;
+use crate::loss::{self, QuicLossRule};
 use crate::packet::{AckFrame, Space};
 use crate::sent::{SentFrames, SentQuicPacket};
 use crate::slow_start::{SlowStartAck, SlowStartStep};
@@ -23,6 +23,8 @@ impl QuicEndpoint {
             return;
         };
         numbers.largest_acked = numbers.largest_acked.max(Some(largest));
+        let prior_flight = self.bytes_in_flight;
+        let numbers = self.space_mut(space);
         let least = numbers.packets.first_number().unwrap_or(u64::MAX);
         for &(first, last) in ack.ranges.iter().take_while(|&&(_, last)| last >= least) {
             numbers.packets.settle(first, last, |packet| newly.push(packet));
@@ -32,9 +34,20 @@ impl QuicEndpoint {
             // Appendix A.8: the server has received the proof of the client's address.
             self.handshake.validated = true;
         }
+        let adapts = self.cfg.profile.loss.adapts && space == Space::Application;
+        if newly.is_empty() && adapts {
+            let mut spurious = Vec::new();
+            if self.find_spurious(cx.now, ack, &mut spurious) {
+                self.detect_losses(cx, space);
+                self.set_loss_timer(cx.now);
+            }
+            self.on_spurious_losses(cx, &spurious);
+        }
         if !newly.is_empty() {
             let before = self.rtt.smoothed();
             let rtt = self.update_rtt(cx, space, ack, largest, &newly);
+            let mtu = self.mtu.as_mut().filter(|_| space == Space::Application);
+            let grown = mtu.and_then(|mtu| mtu.on_acked(&newly));
             newly.retain(|packet| {
                 self.on_frames_acked(&packet.frames, space);
                 packet.ack_eliciting
@@ -45,16 +58,31 @@ impl QuicEndpoint {
             }
             // Section 5.1 does not fix the order; appendix A.7 detects losses first.
             if self.cfg.profile.losses_first {
+                let mut spurious = Vec::new();
+                if adapts {
+                    let _ = self.find_spurious(cx.now, ack, &mut spurious);
+                }
                 self.detect_losses(cx, space);
-                self.on_packets_acked(cx, &newly, rtt, self.rtt.smoothed());
+                self.on_spurious_losses(cx, &spurious);
+                self.on_packets_acked(cx, (&newly, prior_flight), rtt, self.rtt.smoothed());
             } else {
-                self.on_packets_acked(cx, &newly, rtt, before);
+                self.on_packets_acked(cx, (&newly, prior_flight), rtt, before);
                 self.detect_losses(cx, space);
             }
             if self.is_server() || self.handshake.validated {
                 self.pto_count = 0;
             }
             self.set_loss_timer(cx.now);
+            if let Some(size) = grown {
+                self.datagram = size;
+                self.pacer.set_datagram(size);
+                let before = self.cc.control().window;
+                self.cc.set_datagram(size);
+                if self.cc.control().window != before {
+                    // The least window has grown with the datagram.
+                    self.record_window(cx, WindowChange::None, Some(Cause::Avoidance));
+                }
+            }
         }
         self.newly_acked = newly;
     }
@@ -136,11 +164,35 @@ impl QuicEndpoint {
         emit_covered(cx, open);
     }
 
-    /// Passes newly acknowledged packets to congestion control (`OnPacketsAcked`).
+    /// Finds lost packets that an ACK frame acknowledges; returns whether the time threshold has been raised.
+    fn find_spurious(&mut self, now: Instant, ack: &AckFrame, spurious: &mut Vec<Instant>) -> bool {
+        let delay = Duration::from_micros(ack.delay << self.cfg.peer.ack_delay_exponent);
+        let sent = Duration::from_nanos(
+            now.as_nanos().saturating_sub(delay.min(self.max_ack_delay()).as_nanos()),
+        );
+        let threshold = self.spurious.adapted(self.cfg.profile.loss).delay(&self.rtt);
+        let next = self.spaces[Space::Application.index()].next;
+        let acked = Instant::ZERO + sent;
+        let raised = self.spurious.on_ack(ack, acked, threshold, next, spurious);
+        let kept = self.rtt.timeout(self.cfg.profile.loss.granularity).saturating_mul(3);
+        let oldest = now.as_nanos().saturating_sub(kept.as_nanos());
+        self.spurious.forget_before(Instant::from_nanos(oldest));
+        raised
+    }
+
+    fn on_spurious_losses<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, spurious: &[Instant]) {
+        for &sent in spurious {
+            let change = self.cc.on_spurious_loss(sent);
+            self.record_window(cx, change, None);
+        }
+    }
+
+    /// Passes newly acknowledged packets to congestion control (`OnPacketsAcked`), with the bytes in flight before the
+    /// frame.
     fn on_packets_acked<R: Recorder>(
         &mut self,
         cx: &mut Cx<'_, R>,
-        packets: &[SentQuicPacket],
+        (packets, prior_flight): (&[SentQuicPacket], u64),
         rtt: Option<Duration>,
         smoothed: Duration,
     ) {
@@ -153,14 +205,19 @@ impl QuicEndpoint {
             now: cx.now,
             packets,
             flight: self.bytes_in_flight,
+            prior_flight,
             underused: self.underused,
             rtt,
             smoothed,
             min_rtt: self.rtt.min(),
             divisor: if let SlowStartStep::Grow(divisor) = step { divisor } else { 1 },
         };
+        let leaves_first = self.cfg.profile.slow_start.leaves_before_growth();
+        if step == SlowStartStep::Leave && leaves_first {
+            self.cc.leave_slow_start();
+        }
         let change = self.cc.on_acked(&acked);
-        if step == SlowStartStep::Leave {
+        if step == SlowStartStep::Leave && !leaves_first {
             self.cc.leave_slow_start();
         }
         self.bytes_in_flight = self.bytes_in_flight.saturating_sub(bytes);
@@ -190,6 +247,8 @@ impl QuicEndpoint {
         let Some(largest) = largest.filter(|_| self.cc.in_initial_slow_start()) else {
             return SlowStartStep::Grow(1);
         };
+        let is_adjusted = self.cfg.profile.slow_start.leaves_before_growth();
+        let rtt = if is_adjusted { rtt.map(|_| self.rtt.adjusted()) } else { rtt };
         self.slow_start.on_ack(&SlowStartAck {
             now,
             rtt,
@@ -205,16 +264,36 @@ impl QuicEndpoint {
     fn detect_losses<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, space: Space) {
         let mut lost = core::mem::take(&mut self.newly_lost);
         lost.clear();
-        let rule = self.cfg.profile.loss;
+        let rule = self.loss_rule(space);
         let numbers = &mut self.spaces[space.index()];
         if let Some(largest) = numbers.largest_acked {
             let packets = &mut numbers.packets;
             numbers.loss_time = loss::detect(&rule, &self.rtt, cx.now, largest, packets, &mut lost);
         }
+        let mtu = self.mtu.as_mut().filter(|_| space == Space::Application);
+        if let Some(number) = mtu.and_then(|mtu| mtu.on_lost(&lost)) {
+            // A lost probe is no sign of congestion, but makes room in the window.
+            self.due = true;
+            lost.retain(|packet| {
+                if packet.number == number {
+                    self.bytes_in_flight =
+                        self.bytes_in_flight.saturating_sub(u64::from(packet.size));
+                }
+                packet.number != number
+            });
+        }
         if lost.iter().any(|packet| packet.ack_eliciting) {
             self.on_packets_lost(cx, space, &lost);
         }
         self.newly_lost = lost;
+    }
+
+    /// The thresholds of a space.
+    fn loss_rule(&self, space: Space) -> QuicLossRule {
+        match space {
+            Space::Application => self.spurious.adapted(self.cfg.profile.loss),
+            Space::Initial | Space::Handshake => self.cfg.profile.loss,
+        }
     }
 
     fn on_packets_lost<R: Recorder>(
@@ -228,6 +307,9 @@ impl QuicEndpoint {
             packets += 1;
             bytes += u64::from(packet.size);
             newest = packet.at;
+            if self.cfg.profile.loss.adapts && space == Space::Application {
+                self.spurious.on_lost(packet.number, packet.at);
+            }
             self.retransmit(&packet.frames, space);
             cx.emit(|| Event::QuicPacketLost {
                 number: packet.number,
@@ -242,8 +324,13 @@ impl QuicEndpoint {
         let period = self.rtt.timeout(rule.granularity) + self.max_ack_delay();
         let period = period.saturating_mul(rule.persistent);
         let persistent = loss::persistent(lost, self.rtt.first_sample(), period);
-        let event =
-            LostPackets { now: cx.now, sent: newest, persistent, flight: self.bytes_in_flight };
+        let event = LostPackets {
+            now: cx.now,
+            sent: newest,
+            persistent,
+            packets: u64::from(packets),
+            flight: self.bytes_in_flight,
+        };
         let change = self.cc.on_lost(&event, bytes);
         self.totals.recoveries += u64::from(change == WindowChange::RecoveryBegan);
         self.totals.persistent += u64::from(persistent);
@@ -253,7 +340,7 @@ impl QuicEndpoint {
     /// The threshold by which a packet was declared lost.
     fn evidence(&self, packet: &SentQuicPacket, space: Space) -> LossTrigger {
         let largest = self.spaces[space.index()].largest_acked.unwrap_or(0);
-        let order = largest >= packet.number + self.cfg.profile.loss.packets;
+        let order = largest >= packet.number.saturating_add(self.loss_rule(space).packets);
         if order { LossTrigger::PacketThreshold } else { LossTrigger::TimeThreshold }
     }
 

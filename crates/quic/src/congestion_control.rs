@@ -27,12 +27,16 @@ impl CongestionControl {
     /// # Errors
     /// As [`registry::find`].
     pub fn named(name: &str) -> Result<Self, ControllerNameError> {
-        registry::find(name, CubicVariant::Rfc).map(Self::from)
+        match registry::find(name, CubicVariant::Rfc)? {
+            // Version 3 needs what Linux's packets record when they are sent.
+            Algorithm::Bbr3 => Err(ControllerNameError::OtherStack),
+            found => Ok(Self::from(found)),
+        }
     }
 
     /// Every name that [`CongestionControl::named`] accepts.
     pub fn names() -> impl Iterator<Item = &'static str> {
-        registry::NAMES.into_iter()
+        registry::NAMES.into_iter().filter(|name| *name != Algorithm::Bbr3.name())
     }
 
     /// The name in the results of a run.
@@ -48,7 +52,7 @@ impl From<Algorithm> for CongestionControl {
             Algorithm::Reno => Self::Reno,
             Algorithm::Cubic(variant) => Self::Cubic(variant),
             Algorithm::Outside(outside) => Self::External(outside),
-            Algorithm::Bbr => Self::Bbr,
+            Algorithm::Bbr | Algorithm::Bbr3 => Self::Bbr,
         }
     }
 }

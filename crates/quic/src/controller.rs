@@ -44,6 +44,8 @@ pub(crate) struct AckedPackets<'a> {
     pub(crate) packets: &'a [SentQuicPacket],
     /// Bytes in flight before these packets are removed.
     pub(crate) flight: u64,
+    /// Bytes in flight before the frame was processed.
+    pub(crate) prior_flight: u64,
     /// The congestion window is underutilized (RFC 9002 section 7.8).
     pub(crate) underused: bool,
     /// The round-trip sample of the frame.
@@ -63,6 +65,8 @@ pub(crate) struct LostPackets {
     /// When the packet with the largest number was sent.
     pub(crate) sent: Instant,
     pub(crate) persistent: bool,
+    /// Their number.
+    pub(crate) packets: u64,
     /// Bytes in flight after these packets are removed.
     pub(crate) flight: u64,
 }
@@ -162,6 +166,7 @@ impl QuicController {
                         size: if slow { size / acked.divisor } else { size },
                         flight_is_empty: flight == 0,
                         underused: acked.underused,
+                        prior_flight: acked.prior_flight,
                     });
                     change = if one == WindowChange::None { change } else { one };
                 }
@@ -177,6 +182,7 @@ impl QuicController {
                         size: if cubic.in_slow_start() { size / acked.divisor } else { size },
                         flight_is_empty: false,
                         underused: acked.underused,
+                        prior_flight: acked.prior_flight,
                     };
                     let round_trip =
                         CubicRoundTrip { smoothed: acked.smoothed, min: acked.min_rtt };
@@ -193,16 +199,36 @@ impl QuicController {
     pub(crate) fn on_lost(&mut self, lost: &LostPackets, bytes: u64) -> WindowChange {
         match self {
             Self::NewReno(newreno) => {
-                let LostPackets { now, sent, persistent, .. } = *lost;
-                newreno.on_packets_lost(&PacketsLost { now, sent, persistent })
+                let LostPackets { now, sent, persistent, packets, .. } = *lost;
+                newreno.on_packets_lost(&PacketsLost { now, sent, persistent, packets })
             }
             Self::Cubic(cubic) => {
-                let LostPackets { now, sent, persistent, .. } = *lost;
-                let packets = bytes.div_ceil(cubic.datagram());
-                cubic.on_packets_lost(&PacketsLost { now, sent, persistent }, packets)
+                let LostPackets { now, sent, persistent, packets, .. } = *lost;
+                let event = PacketsLost { now, sent, persistent, packets };
+                cubic.on_packets_lost(&event, bytes.div_ceil(cubic.datagram()))
             }
             Self::Tcp(tcp) => tcp.on_lost(lost, bytes),
             Self::Rate(rate) => rate.on_lost(lost, bytes),
+        }
+    }
+
+    /// A packet that had been declared lost was acknowledged.
+    pub(crate) fn on_spurious_loss(&mut self, sent: Instant) -> WindowChange {
+        match self {
+            Self::NewReno(newreno) => newreno.on_spurious_loss(sent),
+            Self::Cubic(_) | Self::Tcp(_) | Self::Rate(_) => WindowChange::None,
+        }
+    }
+
+    /// Full datagrams have this size from now on. NewReno counts in them; of the others only the least window, two
+    /// datagrams (RFC 9002 section 7.2), follows.
+    pub(crate) fn set_datagram(&mut self, datagram: u32) {
+        let least = 2 * u64::from(datagram);
+        match self {
+            Self::NewReno(newreno) => newreno.set_datagram(datagram),
+            Self::Cubic(cubic) => cubic.set_least(least),
+            Self::Tcp(tcp) => tcp.least = least,
+            Self::Rate(rate) => rate.set_least(least),
         }
     }
 
@@ -235,7 +261,7 @@ impl QuicController {
         match self {
             Self::NewReno(newreno) => newreno.control(),
             Self::Cubic(cubic) => cubic.control(),
-            Self::Tcp(tcp) => tcp.cc.control(),
+            Self::Tcp(tcp) => tcp.control(),
             Self::Rate(rate) => rate.control(),
         }
     }
@@ -280,6 +306,8 @@ pub(crate) struct TcpController {
     max_packets_out: u64,
     /// Round-trip samples so far.
     samples: u32,
+    /// Least window in bytes.
+    least: u64,
 }
 
 impl TcpController {
@@ -293,6 +321,7 @@ impl TcpController {
             in_recovery: false,
             max_packets_out: 0,
             samples: 0,
+            least: 2 * u64::from(datagram),
         };
         // For the packets of the handshake.
         tcp.establish(Instant::ZERO);
@@ -313,6 +342,12 @@ impl TcpController {
             rtt: None,
             ssthresh: None,
         });
+    }
+
+    /// The window of the controller, which counts in the datagrams of the start, and at least two of the present ones.
+    fn control(&self) -> Control {
+        let control = self.cc.control();
+        Control { window: control.window.max(Bytes(self.least)), ..control }
     }
 
     fn belongs_to_recovery(&self, sent: Instant) -> bool {

@@ -12,6 +12,7 @@ use crate::congestion_control::CongestionControl;
 use crate::controller::QuicController;
 use crate::flow_control::{FlowControl, Windows};
 use crate::handshake::{Flights, Handshake};
+use crate::mtu::MtuSearch;
 use crate::pacer::{Pacer, PacingBasis};
 use crate::packet::{QuicPacket, Space, max_datagram};
 use crate::profile::QuicProfile;
@@ -22,6 +23,7 @@ use crate::rtt::Rtt;
 use crate::send_stream::SendStream;
 use crate::sent::{SentPackets, SentQuicPacket};
 use crate::slow_start::SlowStartMonitor;
+use crate::spurious::SpuriousLosses;
 
 /// The role of an endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -140,6 +142,8 @@ pub struct QuicEndpoint {
     pub(crate) spaces: [PacketSpace; 3],
     /// UDP payload of a full packet.
     pub(crate) datagram: u32,
+    /// The search of a larger one.
+    pub(crate) mtu: Option<MtuSearch>,
     pub(crate) cc: QuicController,
     pub(crate) rtt: Rtt,
     pub(crate) pacer: Pacer,
@@ -175,13 +179,17 @@ pub struct QuicEndpoint {
     /// Scratch lists, reused to avoid allocation.
     pub(crate) newly_acked: Vec<SentQuicPacket>,
     pub(crate) newly_lost: Vec<SentQuicPacket>,
+    /// Losses of application data that may prove spurious.
+    pub(crate) spurious: SpuriousLosses,
 }
 
 impl QuicEndpoint {
     /// A new endpoint: a client opens with [`QuicEndpoint::open`], a server waits.
     pub fn new(cfg: QuicConfig) -> Self {
         let profile = &cfg.profile;
-        let datagram = max_datagram(profile.mtu, cfg.ip);
+        let most = max_datagram(profile.mtu, cfg.ip);
+        let mtu = profile.mtu_discovery.map(|rule| MtuSearch::new(rule, most));
+        let datagram = mtu.as_ref().map_or(most, MtuSearch::size);
         let numbers = || PacketSpace {
             next: 0,
             packets: SentPackets::default(),
@@ -200,6 +208,7 @@ impl QuicEndpoint {
             handshake: Handshake::new(cfg.handshake),
             spaces: [numbers(), numbers(), numbers()],
             datagram,
+            mtu,
             pacer: Pacer::new(cc.control().window.get(), profile.bursts, datagram),
             slow_start: SlowStartMonitor::new(profile.slow_start),
             cc,
@@ -212,7 +221,12 @@ impl QuicEndpoint {
             paced_until: None,
             send: SendStream::new(profile.send_buffer.get()),
             recv: RecvStream::default(),
-            flow: FlowControl::new(profile.windows, profile.raise_divisor, cfg.peer.windows),
+            flow: FlowControl::new(
+                profile.windows,
+                profile.raise_divisor,
+                profile.grown_windows.unwrap_or(profile.windows),
+                cfg.peer.windows,
+            ),
             ack_frequency_due: profile.ack_frequency.is_some(),
             close_due: false,
             write_blocked: false,
@@ -224,6 +238,7 @@ impl QuicEndpoint {
             recorded_una: 0,
             newly_acked: Vec::new(),
             newly_lost: Vec::new(),
+            spurious: SpuriousLosses::default(),
             cfg,
         }
     }
@@ -265,7 +280,7 @@ impl QuicEndpoint {
         if bytes > 0 {
             let upto = Offset(self.recv.taken());
             cx.emit(|| Event::AppRead { bytes: bytes as u32, total: upto });
-            self.flow.on_read(self.recv.taken());
+            self.flow.on_read(self.recv.taken(), cx.now, self.rtt.smoothed());
             self.due |= self.flow.due();
         }
         bytes

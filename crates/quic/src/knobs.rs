@@ -268,6 +268,18 @@ pub const KNOBS: &[QuicKnob] = &[
         "losses that an ACK reveals are processed before the packets it acknowledges (appendix A.7)",
     ),
     switch("pacing", |p, on| p.pacing = on, "spread packets over the round trip (section 7.7)"),
+    count(
+        "pacing_gain_percent",
+        (25, 1_000),
+        |p, n| (p.pacing_gain.slow_start, p.pacing_gain.avoidance) = (n, n),
+        "percent of a window paced in a round trip (section 7.7: 125)",
+    ),
+    count(
+        "pacing_gain_slow_start_percent",
+        (25, 1_000),
+        |p, n| p.pacing_gain.slow_start = n,
+        "the same below the slow-start threshold",
+    ),
     switch(
         "handshake",
         |p, on| p.handshake = on.then_some(Flights::TYPICAL),
@@ -342,7 +354,10 @@ mod tests {
         for (index, knob) in KNOBS.iter().enumerate() {
             assert!(KNOBS[..index].iter().all(|other| other.name != knob.name));
             let values = match knob.kind() {
-                QuicKnobKind::Count => [QuicKnobValue::Count(5), QuicKnobValue::Count(7)],
+                QuicKnobKind::Count => {
+                    let QuicKnobSlot::Count { least, .. } = knob.slot else { unreachable!() };
+                    [5, 7].map(|n| QuicKnobValue::Count(least + n))
+                }
                 QuicKnobKind::Switch => [QuicKnobValue::Switch(true), QuicKnobValue::Switch(false)],
                 QuicKnobKind::Size => {
                     [QuicKnobValue::Size(Bytes(5_000)), QuicKnobValue::Size(Bytes(7_000))]

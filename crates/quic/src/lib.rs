@@ -16,6 +16,7 @@ pub mod flow_control;
 pub mod handshake;
 pub mod knobs;
 pub mod loss;
+pub mod mtu;
 pub mod packet;
 pub mod profile;
 pub mod pto;
@@ -38,6 +39,7 @@ mod rtt;
 mod send_stream;
 mod sender_state;
 mod sent;
+mod spurious;
 #[cfg(test)]
 mod tests;
 

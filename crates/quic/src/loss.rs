@@ -16,6 +16,8 @@ pub struct QuicLossRule {
     pub granularity: Duration,
     /// `kPersistentCongestionThreshold`.
     pub persistent: u64,
+    /// Spurious losses of application data disable the packet threshold, and raise the time threshold (quic-go 0.65).
+    pub adapts: bool,
 }
 
 impl QuicLossRule {
@@ -25,11 +27,12 @@ impl QuicLossRule {
         time_eighths: Some(9),
         granularity: Duration::from_millis(1),
         persistent: 3,
+        adapts: false,
     };
 
     /// The time threshold: the age at which an unacknowledged packet before the largest
     /// acknowledged one is lost.
-    fn delay(&self, rtt: &Rtt) -> Option<Duration> {
+    pub(crate) fn delay(&self, rtt: &Rtt) -> Option<Duration> {
         let eighths = self.time_eighths?;
         let span = Duration::from_nanos(
             rtt.largest().as_nanos() / 8 * eighths + rtt.largest().as_nanos() % 8 * eighths / 8,
@@ -52,7 +55,9 @@ pub(crate) fn detect(
     let mut next = None;
     packets.settle_lost(largest_acked, |packet| {
         let due = delay.map(|delay| packet.at + delay);
-        if largest_acked >= packet.number + rule.packets || due.is_some_and(|due| due <= now) {
+        if largest_acked >= packet.number.saturating_add(rule.packets)
+            || due.is_some_and(|due| due <= now)
+        {
             lost.push(*packet);
             return true;
         }

@@ -144,6 +144,13 @@ impl QuicEndpoint {
         } else if self.must_pace(cx) {
             SendLimit::Pacing
         } else {
+            if self.handshake.confirmed
+                && let Some(mtu) = &mut self.mtu
+                && let Some(size) = mtu.due(cx.now, self.rtt.smoothed())
+            {
+                self.write_mtu_probe(cx, slot, size);
+                return Ok(());
+            }
             return self.write_eliciting(cx, slot, false);
         };
         if self.space_mut(Space::Application).policy.is_due() {
@@ -266,6 +273,21 @@ impl QuicEndpoint {
         Ok(())
     }
 
+    /// Builds a probe of the path MTU: a PING and padding.
+    fn write_mtu_probe<R: Recorder>(
+        &mut self,
+        cx: &mut Cx<'_, R>,
+        slot: &mut QuicPacket,
+        size: u32,
+    ) {
+        slot.ping = true;
+        slot.size = size;
+        self.send_packet(cx, slot, SentKind::Control);
+        if let Some(mtu) = &mut self.mtu {
+            mtu.on_sent(cx.now, slot.number, size);
+        }
+    }
+
     /// Builds a CONNECTION_CLOSE packet in the highest space that has keys.
     fn write_close<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, slot: &mut QuicPacket) {
         let has = |space: &&Space| self.handshake.has_keys(**space);
@@ -333,7 +355,8 @@ impl QuicEndpoint {
             numbers.last_eliciting = cx.now;
             numbers.probes = numbers.probes.saturating_sub(1);
             self.bytes_in_flight += size;
-            self.pacer.on_sent(size);
+            let basis = self.pacing_basis();
+            self.pacer.on_sent(cx.now, size, basis);
             self.set_loss_timer(cx.now);
         }
         cx.emit_with_state(self, || {

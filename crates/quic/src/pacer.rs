@@ -43,12 +43,26 @@ impl PacingBasis {
     }
 }
 
+/// The least time by which a wait advances.
+const NANOSECOND: Duration = Duration::from_nanos(1);
+
+/// Bytes earned in a time.
+fn scaled_by(basis: PacingBasis, time: Duration) -> u64 {
+    let (gain, span) = basis.speed();
+    scaled(time.as_nanos(), gain, span)
+}
+
 impl Pacer {
     /// A full bucket of `burst` bytes.
     pub(crate) const fn new(burst: u64, bursts: PacerBursts, datagram: u32) -> Self {
         let datagram = datagram as u64;
         let tokens = burst as i64;
         Self { bursts, datagram, burst, tokens, since: Instant::ZERO, window: Bytes::ZERO }
+    }
+
+    /// Full datagrams have this size from now on.
+    pub(crate) const fn set_datagram(&mut self, datagram: u32) {
+        self.datagram = datagram as u64;
     }
 
     /// When a packet of `size` bytes may be sent; `None`: now.
@@ -77,6 +91,13 @@ impl Pacer {
                 self.release_burst(now, size, basis)
             }
             PacerBursts::Bucket(bucket) => self.release_from_bucket(now, size, basis, bucket),
+            PacerBursts::SinceLastSent(bucket) => {
+                let budget = self.budget(now, basis, bucket);
+                let (gain, span) = basis.speed();
+                let short = size.saturating_sub(self.tokens.max(0) as u64);
+                let wait = Duration::from_nanos(scaled_up(short, span, gain)).max(bucket.wait);
+                (budget < size).then(|| (self.since + wait).max(now + NANOSECOND))
+            }
         }
     }
 
@@ -101,6 +122,26 @@ impl Pacer {
         self.tokens = self.tokens.min(self.burst as i64);
         let short = size.saturating_sub(self.tokens.max(0) as u64);
         (short > 0).then(|| self.since + Duration::from_nanos(scaled_up(short, SECOND, bytes)))
+    }
+
+    /// What may be sent now: the tokens left by the last packet and those earned since.
+    fn budget(&self, now: Instant, basis: PacingBasis, bucket: PacerBucket) -> u64 {
+        let earned = scaled_by(basis, now.since(self.since));
+        let tokens = (self.tokens.max(0) as u64).saturating_add(earned);
+        tokens.min(self.capacity(basis, bucket))
+    }
+
+    /// Most that a bucket holds.
+    fn capacity(&self, basis: PacingBasis, bucket: PacerBucket) -> u64 {
+        match bucket.capacity {
+            BucketCapacity::Window => basis.window.get().max(self.datagram),
+            BucketCapacity::QuarterWindow { least, most } => {
+                (basis.window.get() / 4).clamp(least * self.datagram, most * self.datagram)
+            }
+            BucketCapacity::Datagrams { least, time } => {
+                scaled_by(basis, time).max(least * self.datagram)
+            }
+        }
     }
 
     /// Adds the tokens earned since the last time, up to the burst.
@@ -133,8 +174,12 @@ impl Pacer {
         }
         let short = size.max(self.burst) - tokens;
         let unscaled = scaled(short, smoothed.as_nanos(), window.max(1));
-        // Gains are multiples of 25 %: quinn divides by 5 and multiplies by 4.
-        Some(now + Duration::from_nanos(unscaled / (basis.gain / 25).max(1) * 4))
+        // quinn's gain is 5/4: it divides by 5 and multiplies by 4.
+        let wait = match basis.gain {
+            125 => unscaled / 5 * 4,
+            gain => (u128::from(unscaled) * 100 / u128::from(gain.max(1))) as u64,
+        };
+        Some(now + Duration::from_nanos(wait))
     }
 
     fn release_from_bucket(
@@ -145,15 +190,7 @@ impl Pacer {
         bucket: PacerBucket,
     ) -> Option<Instant> {
         let (gain, span) = basis.speed();
-        self.burst = match bucket.capacity {
-            BucketCapacity::Window => basis.window.get().max(self.datagram),
-            BucketCapacity::QuarterWindow { least, most } => {
-                (basis.window.get() / 4).clamp(least * self.datagram, most * self.datagram)
-            }
-            BucketCapacity::Datagrams { least, time } => {
-                scaled(time.as_nanos(), gain, span).max(least * self.datagram)
-            }
-        };
+        self.burst = self.capacity(basis, bucket);
         self.tokens = self.tokens.min(self.burst as i64);
         self.refill(now, basis);
         let short = u64::try_from(size as i64 - self.tokens).unwrap_or(0);
@@ -168,8 +205,14 @@ impl Pacer {
         }
     }
 
-    /// Takes the tokens of a sent packet.
-    pub(crate) fn on_sent(&mut self, size: u64) {
+    /// Takes the tokens of a packet sent now.
+    pub(crate) fn on_sent(&mut self, now: Instant, size: u64, basis: PacingBasis) {
+        if let PacerBursts::SinceLastSent(bucket) = self.bursts {
+            let budget = self.budget(now, basis, bucket);
+            self.tokens = budget.saturating_sub(size) as i64;
+            self.since = now;
+            return;
+        }
         let in_advance =
             matches!(self.bursts, PacerBursts::Bucket(PacerBucket { in_advance: true, .. }));
         let left = self.tokens.saturating_sub(size as i64);
@@ -191,7 +234,7 @@ mod tests {
         while now.since(Instant::ZERO) < Duration::from_millis(10) {
             match pacer.release(now, 1_200, basis) {
                 None => {
-                    pacer.on_sent(1_200);
+                    pacer.on_sent(now, 1_200, basis);
                     times.push(now.since(Instant::ZERO).as_micros());
                 }
                 Some(at) => now = at,
@@ -215,6 +258,26 @@ mod tests {
         assert!(waits.len().abs_diff(12) <= 1 && advance.len().abs_diff(20) <= 2);
     }
 
+    /// 1,200 bytes are earned in 0.8 ms; the wait of a millisecond counts from the last packet, however often the pacer is
+    /// asked, and what was earned meanwhile is not lost.
+    #[test]
+    fn a_bucket_since_the_last_packet_waits_from_it() {
+        let capacity = BucketCapacity::Datagrams { least: 2, time: Duration::ZERO };
+        let wait = Duration::from_millis(1);
+        let bucket = PacerBucket { capacity, wait, in_advance: false };
+        let mut pacer = Pacer::new(0, PacerBursts::SinceLastSent(bucket), 1_200);
+        let at = |us: u64| Instant::ZERO + Duration::from_micros(us);
+        assert_eq!(pacer.release(at(0), 1_200, BASIS), Some(at(1_000)));
+        assert_eq!(pacer.release(at(700), 1_200, BASIS), Some(at(1_000)));
+        // An attempt after 0.8 ms succeeds.
+        assert_eq!(pacer.release(at(800), 1_200, BASIS), None);
+        pacer.on_sent(at(1_000), 1_200, BASIS);
+        // 300 bytes are left.
+        assert_eq!(pacer.tokens, 300);
+        assert_eq!(pacer.release(at(1_599), 1_200, BASIS), Some(at(2_000)));
+        assert_eq!(pacer.release(at(1_600), 1_200, BASIS), None);
+    }
+
     #[test]
     fn five_quarters_of_a_window_in_a_round_trip_section_7_7() {
         // 120 kB in 100 ms are 9.6 Mbit/s.
@@ -229,7 +292,7 @@ mod tests {
         while now < end {
             match pacer.release(now, 1_200, BASIS) {
                 None => {
-                    pacer.on_sent(1_200);
+                    pacer.on_sent(now, 1_200, BASIS);
                     sent += 1_200;
                     if now == Instant::ZERO {
                         assert!(sent <= 12_000);

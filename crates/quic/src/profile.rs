@@ -13,6 +13,7 @@ use crate::ack_policy::QuicAckRule;
 use crate::flow_control::Windows;
 use crate::handshake::Flights;
 use crate::loss::QuicLossRule;
+use crate::mtu::MtuDiscoveryRule;
 use crate::packet::AckFrequency;
 use crate::pto::QuicPtoRule;
 use crate::sizes::Overhead;
@@ -25,6 +26,8 @@ pub struct QuicProfile {
     pub name: &'static str,
     /// Size of the largest IP packet; full datagrams fill it.
     pub mtu: u32,
+    /// How the largest datagram is searched; `None`: full datagrams fill the largest IP packet from the start.
+    pub mtu_discovery: Option<MtuDiscoveryRule>,
     /// Header sizes.
     pub overhead: Overhead,
     /// The handshake; `None`: both endpoints start established.
@@ -61,6 +64,8 @@ pub struct QuicProfile {
     pub bursts: PacerBursts,
     /// Flow control windows for the peer.
     pub windows: Windows,
+    /// To these they grow while the peer uses them fast; `None`: they do not grow.
+    pub grown_windows: Option<Windows>,
     /// Their limits are raised once this part of a window has been read: 2 for a half. At least 1.
     pub raise_divisor: u64,
     /// Send buffer: bytes held until they are acknowledged.
@@ -105,7 +110,7 @@ pub enum QuicCubicRule {
     Packets(QuicCubicParams),
 }
 
-/// The pacing rate as percentages of a window in a smoothed round trip, multiples of 25.
+/// The pacing rate as percentages of a window in a smoothed round trip.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PacingGain {
     /// Below the slow-start threshold.
@@ -138,6 +143,9 @@ pub enum PacerBursts {
     },
     /// What is in a bucket.
     Bucket(PacerBucket),
+    /// What is in a bucket, which fills from the last packet sent on; the wait counts from there too (quic-go 0.65,
+    /// `pacer.go`).
+    SinceLastSent(PacerBucket),
 }
 
 /// A bucket of a pacer.
@@ -173,13 +181,14 @@ pub enum BucketCapacity {
 }
 
 /// Names of all profiles, in the order they are listed to users.
-pub const NAMES: [&str; 10] = [
+pub const NAMES: [&str; 11] = [
     "quic-rfc9002",
     "quic-inet-2025-02",
     "quic-inet-2025-03",
     "quinn-0.11",
     "quiche-0.29",
     "quic-go-0.61",
+    "quic-go-0.65",
     "neqo-0.30",
     "s2n-quic-1.88",
     "msquic-2.6",
@@ -196,6 +205,7 @@ impl QuicProfile {
             "quinn-0.11" => Some(QUINN_0_11),
             "quiche-0.29" => Some(stacks::QUICHE),
             "quic-go-0.61" => Some(stacks::QUIC_GO),
+            "quic-go-0.65" => Some(stacks::QUIC_GO_0_65),
             "neqo-0.30" => Some(stacks::NEQO),
             "s2n-quic-1.88" => Some(stacks::S2N_QUIC),
             "msquic-2.6" => Some(stacks::MSQUIC),
@@ -209,6 +219,7 @@ impl QuicProfile {
 pub const RFC9002: QuicProfile = QuicProfile {
     name: "quic-rfc9002",
     mtu: 1_500,
+    mtu_discovery: None,
     // RFC 9001 section 5.3; connection ids are as long as in most implementations.
     overhead: Overhead { connection_id: 8, packet_number: None, tag: 16 },
     handshake: Some(Flights::TYPICAL),
@@ -236,6 +247,7 @@ pub const RFC9002: QuicProfile = QuicProfile {
     bursts: PacerBursts::InitialWindow,
     // Chromium's, as is the half of a window.
     windows: Windows { connection: 15 << 20, stream: 6 << 20 },
+    grown_windows: None,
     raise_divisor: 2,
     send_buffer: Bytes(16 << 20),
 };

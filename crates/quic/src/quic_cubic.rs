@@ -66,6 +66,8 @@ pub(crate) struct QuicCubic {
     /// `None`: quinn's law.
     params: Option<QuicCubicParams>,
     datagram: u64,
+    /// Least window in bytes.
+    least: u64,
     window: u64,
     ssthresh: Option<u64>,
     /// Begin of the recovery, or of congestion avoidance.
@@ -92,6 +94,7 @@ impl QuicCubic {
             w_est: 0.0,
             checkpoint: None,
             datagram: datagram as u64,
+            least: 2 * datagram as u64,
             window,
             ssthresh: None,
             since: None,
@@ -103,8 +106,10 @@ impl QuicCubic {
         }
     }
 
-    const fn minimum(&self) -> u64 {
-        2 * self.datagram
+    /// Sets the least window.
+    pub(crate) fn set_least(&mut self, least: u64) {
+        self.least = least;
+        self.window = self.window.max(least);
     }
 
     fn belongs_to_recovery(&self, sent: Instant) -> bool {
@@ -238,7 +243,7 @@ impl QuicCubic {
         let window = self.window as f64;
         // Fast convergence.
         self.w_max = if window < self.w_max { window * (1.0 + BETA) / 2.0 } else { window };
-        self.window = ((window * BETA) as u64).max(self.minimum());
+        self.window = ((window * BETA) as u64).max(self.least);
         self.ssthresh = Some(self.window);
         self.w_est = self.window as f64;
         self.k = match self.params {
@@ -256,9 +261,9 @@ impl QuicCubic {
         self.checkpoint = None;
         self.in_recovery = false;
         self.w_max = self.window as f64;
-        self.ssthresh = Some(((self.window as f64 * BETA) as u64).max(self.minimum()));
+        self.ssthresh = Some(((self.window as f64 * BETA) as u64).max(self.least));
         self.increment = 0;
-        self.window = self.minimum();
+        self.window = self.least;
         WindowChange::Collapsed
     }
 
@@ -283,6 +288,7 @@ mod tests {
             size: 1_200,
             flight_is_empty: false,
             underused: false,
+            prior_flight: 0,
         }
     }
 
@@ -366,7 +372,7 @@ mod tests {
 
     fn lost(at: u64, persistent: bool) -> PacketsLost {
         let at = Instant::from_nanos(at);
-        PacketsLost { now: at, sent: at, persistent }
+        PacketsLost { now: at, sent: at, persistent, packets: 1 }
     }
 
     #[test]

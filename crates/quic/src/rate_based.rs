@@ -10,7 +10,7 @@ use cc::contract::{
     AckEvent, CongestionEvent, CongestionSignal, ConnectionStart, DeliveryRate, RateSample,
     RecoveryEnd, SmoothedRtt,
 };
-use cc::{AnyController, Bbr, Control, Controller as _, RateController as _, WindowChange};
+use cc::{AnyController, Bbr, Control, Controller as _, WindowChange};
 use units::{Bytes, Duration, Instant, Offset, RandomStream};
 
 use crate::controller::{AckedPackets, HZ, LostPackets, ticks};
@@ -55,6 +55,8 @@ pub(crate) struct RateController {
     recovery_start: Option<Instant>,
     in_recovery: bool,
     samples: u32,
+    /// Least window in bytes.
+    least: u64,
 }
 
 impl RateController {
@@ -74,6 +76,7 @@ impl RateController {
             recovery_start: None,
             in_recovery: false,
             samples: 0,
+            least: 2 * u64::from(datagram),
         };
         // For the packets of the handshake.
         controller.establish(Instant::ZERO);
@@ -95,6 +98,11 @@ impl RateController {
             rtt: None,
             ssthresh: None,
         });
+    }
+
+    /// Sets the least window.
+    pub(crate) const fn set_least(&mut self, least: u64) {
+        self.least = least;
     }
 
     /// Processes the transmission of a packet; `in_flight` are the bytes before it.
@@ -195,6 +203,7 @@ impl RateController {
             prior_in_flight: (acked.flight / self.datagram) as u32,
             in_flight: (after / self.datagram) as u32,
             until_next_departure: Duration::ZERO,
+            signals: cc::PathSignals::NONE,
         }
     }
 
@@ -233,7 +242,7 @@ impl RateController {
     /// recovery, with which a sender that keeps its flight below the window sends nothing.
     pub(crate) fn control(&self) -> Control {
         let control = self.cc.control();
-        Control { window: control.window.max(Bytes(2 * self.datagram)), ..control }
+        Control { window: control.window.max(Bytes(self.least)), ..control }
     }
 
     /// Packets that may be sent at once (`bbr_min_tso_segs`).

@@ -2,8 +2,8 @@
 //!
 //! An implementation provides a [`RealStack`], which creates a [`RealEndpoint`] for each end of a flow. A
 //! world calls it like [`QuicEndpoint`](crate::QuicEndpoint): after any input it takes the datagrams that are
-//! ready, then the signals, then the deadline. Two ends of one flow have the same implementation, as a model
-//! has no bytes that it could read.
+//! ready, then the signals, then the deadline. Two ends of one flow have the same implementation, or two with TLS; a
+//! model has no bytes that they could read.
 
 use core::fmt::Debug;
 
@@ -13,16 +13,22 @@ use units::{Bytes, Duration, Instant};
 
 use crate::endpoint::QuicSide;
 
-/// Names of the implementations that a build can include, as profiles of a host.
+/// Names of the implementations that a build can include, as profiles of a host. Programs are implementations with
+/// other names, which a host has by its key `stack`.
 pub const NAMES: [&str; 1] = ["quinn-proto-0.11"];
 
 /// A real QUIC implementation.
 pub trait RealStack: Debug + Sync {
-    /// Its profile name, one of [`NAMES`].
+    /// Its name.
     fn name(&self) -> &'static str;
 
     /// Names of its congestion controllers whose runs can be repeated; the first is the default.
     fn controllers(&self) -> &'static [&'static str];
+
+    /// Returns whether its packets are those of RFC 9000 and 9001, which any other such implementation reads.
+    fn has_tls(&self) -> bool {
+        false
+    }
 
     /// Creates one end of a connection.
     fn endpoint(&self, config: &RealConfig) -> Box<dyn RealEndpoint>;
@@ -31,6 +37,8 @@ pub trait RealStack: Debug + Sync {
 /// Configuration of one end of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RealConfig {
+    /// Index of the flow.
+    pub flow: u32,
     /// Side of the connection.
     pub side: QuicSide,
     /// One of [`RealStack::controllers`].
@@ -59,6 +67,8 @@ pub struct Datagram {
 pub struct RealState {
     /// Congestion window.
     pub cwnd: Bytes,
+    /// Bytes in flight; 0 where its interface does not show them.
+    pub in_flight: Bytes,
     /// UDP payload of its largest datagram.
     pub datagram: Bytes,
     /// Smoothed round-trip time; `None` before the first sample.
@@ -71,6 +81,15 @@ pub struct RealState {
     pub retransmitted_packets: u64,
     /// Packets declared lost.
     pub lost_packets: u64,
+}
+
+/// The failure of an implementation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RealFailure {
+    /// Virtual time.
+    pub at: Instant,
+    /// What failed.
+    pub what: String,
 }
 
 /// One end of a connection.
@@ -86,7 +105,7 @@ pub trait RealEndpoint: Debug + Send {
     fn read(&mut self, now: Instant, most: u64) -> u64;
 
     /// Ends the stream after the bytes written.
-    fn close(&mut self);
+    fn close(&mut self, now: Instant);
 
     /// Aborts the connection.
     fn reset(&mut self, now: Instant);
@@ -111,4 +130,10 @@ pub trait RealEndpoint: Debug + Send {
 
     /// Returns its counters and present values.
     fn state(&self) -> RealState;
+
+    /// Returns why the implementation cannot go on; [`Signal::Aborted`] precedes it. One in this process has no
+    /// reason.
+    fn failure(&self) -> Option<&RealFailure> {
+        None
+    }
 }

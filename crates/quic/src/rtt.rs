@@ -9,6 +9,8 @@ pub(crate) struct Rtt {
     smoothed: Duration,
     variance: Duration,
     min: Duration,
+    /// The latest sample without the peer's delay.
+    adjusted: Duration,
     first_sample: Option<Instant>,
 }
 
@@ -20,6 +22,7 @@ impl Rtt {
             smoothed: initial,
             variance: half(initial),
             min: Duration::ZERO,
+            adjusted: Duration::ZERO,
             first_sample: None,
         }
     }
@@ -27,6 +30,7 @@ impl Rtt {
     /// Adds a sample. `delay` is the reported ACK delay, already capped.
     pub(crate) fn on_sample(&mut self, now: Instant, latest: Duration, delay: Duration) {
         self.latest = latest;
+        self.adjusted = latest;
         if self.first_sample.is_none() {
             // Section 5.3: the first sample replaces the estimate.
             self.first_sample = Some(now);
@@ -39,6 +43,7 @@ impl Rtt {
         // The delay is subtracted unless the result would be below the minimum.
         let plausible = latest >= self.min + delay;
         let adjusted = if plausible { latest - delay } else { latest };
+        self.adjusted = adjusted;
         let (smoothed, adjusted) = (self.smoothed.as_nanos(), adjusted.as_nanos());
         let variance = (3 * self.variance.as_nanos() + smoothed.abs_diff(adjusted)) / 4;
         self.variance = Duration::from_nanos(variance);
@@ -56,6 +61,11 @@ impl Rtt {
 
     pub(crate) const fn min(&self) -> Duration {
         self.min
+    }
+
+    /// The latest sample, less the peer's delay where that is plausible.
+    pub(crate) const fn adjusted(&self) -> Duration {
+        self.adjusted
     }
 
     /// The larger of the latest sample and the smoothed value.

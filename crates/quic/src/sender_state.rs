@@ -73,6 +73,10 @@ impl Sender for QuicEndpoint {
     }
 
     #[inline]
+    fn bbr(&self) -> Option<record::BbrState> {
+        None
+    }
+
     fn partial_acked(&self) -> Bytes {
         self.cc.partial()
     }

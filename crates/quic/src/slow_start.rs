@@ -15,10 +15,19 @@ pub enum SlowStartRule {
     Hybrid {
         /// The round trip is compared with the least of the round before; else with the least of all.
         with_last_round: bool,
+        /// It ends before the packets of the ACK are counted, not after.
+        before_growth: bool,
     },
     /// The least of seven samples is a quarter above the lowest largest one of any seven, seven times in a row
     /// (picoquic, `picoquic_cc_hystart_test`).
     MinMaxFilter,
+}
+
+impl SlowStartRule {
+    /// Does slow start end before the packets of the ACK are counted?
+    pub(crate) const fn leaves_before_growth(self) -> bool {
+        matches!(self, Self::Hybrid { before_growth: true, .. })
+    }
 }
 
 /// Bounds of the increase (RFC 9406 section 4.3, `MIN_RTT_THRESH` and `MAX_RTT_THRESH`).
@@ -123,6 +132,10 @@ pub(crate) struct SlowStartMonitor {
     samples: u32,
     conservative: Option<ConservativeSlowStart>,
     filter: MinMaxFilter,
+    /// quic-go: a round has begun.
+    is_in_round: bool,
+    /// quic-go: the round trip has increased.
+    found: bool,
 }
 
 impl SlowStartMonitor {
@@ -135,6 +148,8 @@ impl SlowStartMonitor {
             samples: 0,
             conservative: None,
             filter: MinMaxFilter::EMPTY,
+            is_in_round: false,
+            found: false,
         }
     }
 
@@ -142,6 +157,9 @@ impl SlowStartMonitor {
     pub(crate) fn on_ack(&mut self, ack: &SlowStartAck) -> SlowStartStep {
         if self.rule == SlowStartRule::Standard {
             return SlowStartStep::Grow(1);
+        }
+        if self.rule.leaves_before_growth() {
+            return self.on_round_of_quic_go(ack);
         }
         if let Some(rtt) = ack.rtt {
             self.current = Some(self.current.map_or(rtt, |current| current.min(rtt)));
@@ -153,7 +171,7 @@ impl SlowStartMonitor {
                 self.check_conservative();
                 false
             }
-            SlowStartRule::Hybrid { with_last_round } => {
+            SlowStartRule::Hybrid { with_last_round, .. } => {
                 let base = if with_last_round { self.last } else { Some(ack.min_rtt) };
                 ack.window >= LOW_WINDOW && self.samples >= SAMPLES && self.has_increased(base)
             }
@@ -164,6 +182,30 @@ impl SlowStartMonitor {
             }),
         };
         if leaves { SlowStartStep::Leave } else { self.end_round(ack) }
+    }
+
+    /// quic-go's rounds (`hybrid_slow_start.go`): the first sample after the end of a round begins the next, up to the last
+    /// packet sent then; only the first eight samples of a round count.
+    fn on_round_of_quic_go(&mut self, ack: &SlowStartAck) -> SlowStartStep {
+        if let Some(rtt) = ack.rtt {
+            if !core::mem::replace(&mut self.is_in_round, true) {
+                self.round_end = ack.next.saturating_sub(1);
+                (self.current, self.samples) = (None, 0);
+            }
+            self.samples += 1;
+            if self.samples <= SAMPLES {
+                self.current = Some(self.current.map_or(rtt, |current| current.min(rtt)));
+            }
+            self.found |= self.samples == SAMPLES && self.has_increased(Some(ack.min_rtt));
+        }
+        if ack.largest > self.round_end {
+            self.is_in_round = false;
+        }
+        if self.found && ack.window >= LOW_WINDOW {
+            SlowStartStep::Leave
+        } else {
+            SlowStartStep::Grow(1)
+        }
     }
 
     /// Is the least round trip of the round above `base` by an eighth, within the bounds?
@@ -269,8 +311,8 @@ mod tests {
 
     #[test]
     fn hybrid_slow_start_ends_at_once() {
-        let all = SlowStartRule::Hybrid { with_last_round: false };
-        let last = SlowStartRule::Hybrid { with_last_round: true };
+        let all = SlowStartRule::Hybrid { with_last_round: false, before_growth: false };
+        let last = SlowStartRule::Hybrid { with_last_round: true, before_growth: false };
         // It creeps up by 3 ms a round: never above the round before, but above the least.
         let creeping = [40, 43, 46, 49];
         assert_eq!(rounds(all, &creeping).last(), Some(&SlowStartStep::Leave));

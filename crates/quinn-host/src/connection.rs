@@ -296,7 +296,7 @@ impl RealEndpoint for QuinnEndpoint {
         read
     }
 
-    fn close(&mut self) {
+    fn close(&mut self, _: Instant) {
         if let (Some((_, connection)), Some(stream)) = (&mut self.connection, self.stream) {
             // An error means that it is finished or stopped already.
             let _ = connection.send_stream(stream).finish();
@@ -412,8 +412,14 @@ mod tests {
 
     /// All datagrams of both ends over a path of 5 ms each way, on which every 50th is lost.
     fn exchange(seed: u8, cc: &'static str) -> Vec<(Instant, Vec<u8>)> {
-        let config =
-            |side, seed| RealConfig { side, cc, seed: [seed; 32], mtu: 1_500, ip: IpVersion::V4 };
+        let config = |side, seed| RealConfig {
+            flow: 0,
+            side,
+            cc,
+            seed: [seed; 32],
+            mtu: 1_500,
+            ip: IpVersion::V4,
+        };
         let mut ends = [
             QuinnEndpoint::new(&config(QuicSide::Client, seed)),
             QuinnEndpoint::new(&config(QuicSide::Server, seed + 100)),
@@ -434,7 +440,7 @@ mod tests {
                 if from == 0 {
                     left -= end.write(now, left);
                     if left == 0 {
-                        end.close();
+                        end.close(now);
                     }
                 } else {
                     read += end.read(now, u64::MAX);

@@ -19,7 +19,7 @@ pub use digest::Digest;
 pub use event::{Cause, Event, LossTrigger, Purpose, SendLimit, SentKind};
 pub use packet_event::{ElementId, PacketEvent, PacketNumber};
 pub use shortcuts::{LongWay, Shortcuts};
-pub use state::{Sender, SenderState};
+pub use state::{BbrPhase, BbrState, Sender, SenderState};
 pub use tcp_bits::{SynOffers, TcpBits};
 
 use units::{FlowId, HostId, Instant};

@@ -81,6 +81,70 @@ sender! {
     /// The stack's pacing rate, or the rate it would pace at (`sk_pacing_rate` of Linux); `None` if
     /// it has none, or none yet.
     pacing: Option<Rate>,
+    /// The model of BBR version 3; `None` with other controllers.
+    bbr: Option<BbrState>,
+}
+
+/// Phase of BBR, as kernels report it (`enum tcp_bbr_phase`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BbrPhase {
+    /// Startup.
+    Startup,
+    /// Drain.
+    Drain,
+    /// ProbeRTT.
+    ProbeRtt,
+    /// ProbeBW: probing for more.
+    Up,
+    /// ProbeBW: draining what the probe built.
+    Down,
+    /// ProbeBW: at the bandwidth.
+    Cruise,
+    /// ProbeBW: filling the pipe before a probe.
+    Refill,
+}
+
+impl BbrPhase {
+    /// Its name in lower case, as `ss` and qlog write phases.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Startup => "startup",
+            Self::Drain => "drain",
+            Self::ProbeRtt => "probe_rtt",
+            Self::Up => "probe_bw_up",
+            Self::Down => "probe_bw_down",
+            Self::Cruise => "probe_bw_cruise",
+            Self::Refill => "probe_bw_refill",
+        }
+    }
+}
+
+/// The model of BBR version 3 (`struct tcp_bbr_info`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BbrState {
+    /// Mode, and phase of ProbeBW.
+    pub phase: BbrPhase,
+    /// Maximum bandwidth of two cycles, in bytes per second.
+    pub bw_hi: u64,
+    /// Short-term bound of the bandwidth; `None` while unset.
+    pub bw_lo: Option<u64>,
+    /// Long-term bound of the flight in packets; `None` while unset.
+    pub inflight_hi: Option<u32>,
+    /// Short-term bound of the flight in packets; `None` while unset.
+    pub inflight_lo: Option<u32>,
+    /// Gain of the rate, in 256ths.
+    pub pacing_gain: u32,
+    /// Gain of the window, in 256ths.
+    pub cwnd_gain: u32,
+    /// Minimum RTT in microseconds; `None` before the first sample.
+    pub min_rtt_us: Option<u32>,
+    /// Number of cycles begun; what was drawn for the current one: rounds that count as passed, and the wait until
+    /// the next probe in microseconds.
+    pub draws: u32,
+    /// See `draws`.
+    pub rounds: u32,
+    /// See `draws`.
+    pub wait_us: u32,
 }
 
 impl SenderState {

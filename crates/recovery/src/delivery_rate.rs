@@ -9,8 +9,11 @@
 //! divided by the longer of the send and ACK intervals. Times are whole microseconds, as in the
 //! kernel.
 
+mod in_flight;
+
 use std::collections::VecDeque;
 
+pub use in_flight::{LostPacket, TxContext, TxInterval};
 use units::{Duration, Instant, Offset};
 
 use crate::sendmap::SendMap;
@@ -29,8 +32,16 @@ struct PacketTxState {
     /// Packets delivered by then.
     delivered: u64,
     app_limited: bool,
+    /// Packets in flight when the burst was sent, this one and those before it in the burst included
+    /// (`in_flight`).
+    in_flight: u32,
+    /// Packets lost, and delivered with an echo of congestion, by then (`lost`, `delivered_ce`).
+    lost: u32,
+    delivered_ce: u32,
     /// The packet was SACKed: its sample has been taken.
     sacked: bool,
+    /// The next packet is of the same burst (`sk_buff`).
+    more: bool,
 }
 
 /// The newest packet delivered by the current acknowledgment (`struct rate_sample`).
@@ -39,6 +50,10 @@ struct NewestDelivered {
     packet: PacketTxState,
     /// Send interval in microseconds.
     interval: u64,
+    /// Its index among the packets in flight.
+    at: usize,
+    /// Packets in flight with its burst, where that is no longer what the burst says.
+    in_flight: Option<u32>,
 }
 
 /// A delivery rate sample.
@@ -72,6 +87,12 @@ pub struct DeliveryRates {
     /// (`tp->app_limited`).
     app_limited: Option<u64>,
     newest: Option<NewestDelivered>,
+    /// Packets delivered in total with an echo of congestion (`tp->delivered_ce`).
+    delivered_ce: u64,
+    /// Indices of the packets that the current acknowledgment has SACKed, one after the other.
+    reported: Option<(usize, usize)>,
+    /// What the last acknowledgment says of the newest packet that it delivered.
+    interval: TxInterval,
 }
 
 const fn micros(at: Instant) -> u64 {
@@ -90,6 +111,9 @@ impl DeliveryRates {
             delivered: 1,
             app_limited: None,
             newest: None,
+            delivered_ce: 0,
+            reported: None,
+            interval: TxInterval::default(),
         }
     }
 
@@ -108,17 +132,18 @@ impl DeliveryRates {
         self.app_limited.is_some()
     }
 
-    /// New packets were sent and appended to the map (tcp_rate_skb_sent).
+    /// New packets were sent in a burst and appended to the map (tcp_rate_skb_sent).
     pub fn on_sent(&mut self, map: &SendMap) {
+        let context = TxContext::of(map);
         let new = map.iter().rev().take_while(|segment| segment.end() > self.end).count();
         let before = map.sums().all.packets as usize - new;
-        for segment in map.iter().skip(before) {
+        for (nth, segment) in map.iter().skip(before).enumerate() {
             let at = micros(segment.sent_at());
             if self.sent.is_empty() {
                 (self.first, self.delivered_at) = (at, at);
             }
             let sent = self.tx_state(segment.end(), at);
-            self.sent.push_back(sent);
+            self.sent.push_back(context.of_burst(sent, nth, new));
         }
         self.end = map.last().map_or(self.end, |last| last.end());
     }
@@ -131,22 +156,29 @@ impl DeliveryRates {
             delivered_at: self.delivered_at,
             delivered: self.delivered,
             app_limited: self.app_limited.is_some(),
+            in_flight: 0,
+            lost: 0,
+            delivered_ce: self.delivered_ce as u32,
             sacked: false,
+            more: false,
         }
     }
 
-    /// `[start, end)` was retransmitted.
-    pub fn on_retransmitted(&mut self, start: Offset, end: Offset, now: Instant) {
+    /// `[start, end)` was retransmitted, as the map knows.
+    pub fn on_retransmitted(&mut self, map: &SendMap, start: Offset, end: Offset, now: Instant) {
         self.split_at(start);
         self.split_at(end);
+        let context = TxContext::of(map);
         let from = self.sent.partition_point(|sent| sent.end <= start);
-        for at in from..self.sent.len() {
+        let until = self.sent.partition_point(|sent| sent.end <= end);
+        if let Some(before) = from.checked_sub(1) {
+            self.sent[before].more = false;
+        }
+        for at in from..until {
             let sent = self.sent[at];
-            if sent.end > end {
-                break;
-            }
-            let sacked = sent.sacked;
-            self.sent[at] = PacketTxState { sacked, ..self.tx_state(sent.end, micros(now)) };
+            let again =
+                PacketTxState { sacked: sent.sacked, ..self.tx_state(sent.end, micros(now)) };
+            self.sent[at] = context.of_burst(again, at - from, until - from);
         }
     }
 
@@ -154,7 +186,7 @@ impl DeliveryRates {
     fn split_at(&mut self, place: Offset) {
         let at = self.sent.partition_point(|sent| sent.end < place);
         if let Some(&sent) = self.sent.get(at).filter(|sent| sent.end > place && place > self.una) {
-            self.sent.insert(at, PacketTxState { end: place, ..sent });
+            self.sent.insert(at, PacketTxState { end: place, more: true, ..sent });
         }
     }
 
@@ -169,19 +201,23 @@ impl DeliveryRates {
         };
         sent.sacked = reported;
         let packet = *sent;
+        if reported {
+            self.report(at);
+        }
         // Sent after the newest so far.
         let newer =
             |newest: &NewestDelivered| (packet.at, packet.end) > (self.first, newest.packet.end);
         if self.newest.as_ref().is_none_or(newer) {
             self.first = packet.at;
             let interval = packet.at.saturating_sub(packet.first);
-            self.newest = Some(NewestDelivered { packet, interval });
+            self.newest = Some(NewestDelivered { packet, interval, at, in_flight: None });
         }
     }
 
     /// All data before `una` was acknowledged and passed to [`DeliveryRates::on_delivered`].
     pub fn acknowledge(&mut self, una: Offset) {
         self.una = self.una.max(una);
+        self.settle_newest();
         while self.sent.front().is_some_and(|sent| sent.end <= una) {
             self.sent.pop_front();
         }
@@ -204,7 +240,14 @@ impl DeliveryRates {
         if packets > 0 {
             self.delivered_at = micros(now);
         }
-        let NewestDelivered { packet, interval } = self.newest.take().filter(|_| !reneged)?;
+        self.settle_newest();
+        self.interval = TxInterval::default();
+        let newest = self.newest.take()?;
+        self.interval = self.tx_interval(&newest, reneged);
+        let NewestDelivered { packet, interval, .. } = newest;
+        if reneged {
+            return None;
+        }
         let acknowledged = micros(now).saturating_sub(packet.delivered_at);
         let interval_us = interval.max(acknowledged);
         let least = min_rtt.map_or(u64::MAX, |rtt| rtt.as_micros());
@@ -333,7 +376,7 @@ mod tests {
         world.send(4, 0);
         assert!(world.report(1, 4, 10).is_some());
         world.map.retransmit(Offset(1), Offset(1_001), at(11), false);
-        world.rates.on_retransmitted(Offset(1), Offset(1_001), at(11));
+        world.rates.on_retransmitted(&world.map, Offset(1), Offset(1_001), at(11));
         let rate = world.ack(4, 21).unwrap();
         // 4 had been delivered by 10 ms; one more in 11 ms.
         assert_eq!((rate.delivered, rate.interval_us, rate.prior_delivered), (1, 11_000, 4));
@@ -364,9 +407,49 @@ mod tests {
         let mut world = World::new();
         world.send(2, 0);
         world.map.retransmit(Offset(1_001), Offset(1_501), at(5), false);
-        world.rates.on_retransmitted(Offset(1_001), Offset(1_501), at(5));
+        world.rates.on_retransmitted(&world.map, Offset(1_001), Offset(1_501), at(5));
         assert!(world.ack(1, 10).is_some());
         let rate = world.report(1, 2, 11);
         assert_eq!(rate.map(|rate| rate.delivered), Some(3));
+    }
+
+    #[test]
+    fn packets_record_the_flight_of_their_burst() {
+        let mut world = World::new();
+        world.send(4, 0);
+        // tcp_fragment: the second half of the burst was sent with all four in flight, the first with two.
+        assert!(world.report(2, 4, 10).is_some());
+        assert_eq!(world.rates.interval().in_flight, 4);
+        let lost = world.rates.lost_packet(Offset(1_001), 2).unwrap();
+        assert_eq!((lost.packets, lost.in_flight, lost.prior_lost), (2, 2, 0));
+    }
+
+    #[test]
+    fn what_joins_a_sacked_neighbour_is_taken_from_the_flight_of_its_burst() {
+        let mut world = World::new();
+        world.send(2, 0);
+        world.send(4, 1);
+        assert!(world.report(1, 2, 10).is_some());
+        // tcp_shifted_skb: the sample is that of the whole burst, the rest of it keeps 6 - 2.
+        assert!(world.report(1, 4, 11).is_some());
+        assert_eq!(world.rates.interval().in_flight, 6);
+        let lost = world.rates.lost_packet(Offset(5_001), 2).unwrap();
+        assert_eq!((lost.packets, lost.in_flight), (2, 4));
+    }
+
+    #[test]
+    fn a_retransmission_records_the_losses_before_it() {
+        let mut world = World::new();
+        world.map.list_lost();
+        world.send(4, 0);
+        assert!(world.report(1, 4, 10).is_some());
+        assert!(world.map.lose(Offset(1)));
+        assert_eq!(world.map.take_marked(), [Offset(1_001)]);
+        assert!(world.map.take_marked().is_empty());
+        world.map.retransmit(Offset(1), Offset(1_001), at(11), false);
+        world.rates.on_retransmitted(&world.map, Offset(1), Offset(1_001), at(11));
+        assert!(world.ack(4, 21).is_some());
+        let interval = world.rates.interval();
+        assert_eq!((interval.in_flight, interval.prior_lost, interval.delivered), (1, Some(1), 1));
     }
 }

@@ -45,6 +45,8 @@ pub struct SendMap {
     all: SegmentCount,
     /// State of SACKs and losses; allocated lazily, since most of the time there are none.
     losses: LazyBox<LossState>,
+    /// Segments marked lost are listed for the controller.
+    lists_lost: bool,
 }
 
 /// SACKed, lost and retransmitted segments, with the cursors of the searches.
@@ -74,6 +76,8 @@ struct LossState {
     lost_ever: u64,
     /// Ends of segments lost after a later transmission, in sequence order.
     relost: VecDeque<Offset>,
+    /// Ends of the segments marked lost since they were last asked for, where they are listed.
+    marked: Vec<Offset>,
 }
 
 /// No blocks, since no block is empty.
@@ -93,6 +97,7 @@ static NO_LOSSES: LossState = LossState {
     first_tx_lost: 0,
     lost_ever: 0,
     relost: VecDeque::new(),
+    marked: Vec::new(),
 };
 
 impl InitialValue for LossState {
@@ -118,6 +123,7 @@ impl SendMap {
             base: 0,
             all: SegmentCount::default(),
             losses: LazyBox::default(),
+            lists_lost: false,
         }
     }
 
@@ -153,6 +159,20 @@ impl SendMap {
     /// Number of times a segment was marked lost, retransmissions included (`tp->lost` of Linux).
     pub fn lost_ever(&self) -> u64 {
         self.losses.lost_ever
+    }
+
+    /// Lists the segments that are marked lost from now on.
+    pub const fn list_lost(&mut self) {
+        self.lists_lost = true;
+    }
+
+    /// Ends of the segments marked lost since the last call, in the order in which they were marked.
+    pub fn take_marked(&mut self) -> Vec<Offset> {
+        if self.lists_lost && self.losses.is_allocated() && !self.losses.marked.is_empty() {
+            core::mem::take(&mut self.losses.marked)
+        } else {
+            Vec::new()
+        }
     }
 
     /// True if anything was ever SACKed, lost or retransmitted.

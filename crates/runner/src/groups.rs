@@ -208,6 +208,9 @@ impl IdealPath {
         let delay = |route: &[ElementSpec]| {
             route.iter().map(element).fold(Duration::ZERO, |sum, element| match element {
                 ElementSpec::Delay(delay) => sum + delay,
+                ElementSpec::Netem(params) if params.reorder.is_none() => {
+                    sum + params.shortest_delay()
+                }
                 ElementSpec::ChangingDelay(delays) => {
                     sum + delays.steps().iter().map(|(_, delay)| *delay).min().unwrap_or_default()
                 }
@@ -218,6 +221,7 @@ impl IdealPath {
             ElementSpec::Link { rate, .. } | ElementSpec::Shaper { rate, .. } => {
                 Some(rate.bits_per_second())
             }
+            ElementSpec::Netem(params) => params.rate.map(|rate| rate.rate.bits_per_second()),
             ElementSpec::LinkWithQdisc { capacity: LinkCapacity::Rate(rate), .. } => {
                 Some(rate.bits_per_second())
             }

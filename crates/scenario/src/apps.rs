@@ -308,7 +308,7 @@ impl KeyType for KeepaliveType {
     }
 
     fn type_name(&self) -> String {
-        "`true`, `false` or a table".into()
+        "switch or table".into()
     }
 }
 

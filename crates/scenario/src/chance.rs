@@ -4,7 +4,7 @@ use core::num::NonZeroU64;
 use std::collections::BTreeSet;
 
 use serde_json::{Value as Json, json};
-use sim::scenario::{ByteRange, GilbertElliott, PacketClass, Schedule, SelectionRule};
+use sim::scenario::{ByteRange, FourState, GilbertElliott, PacketClass, Schedule, SelectionRule};
 use toml_edit::Array;
 use units::{Bytes, Duration, Offset, Ratio};
 
@@ -57,6 +57,25 @@ static AT: Key<StepsType<FractionType>> = Key::optional(
     "",
     "a percentage that changes: times, the first `\"0s\"`, each with the percentage from then on",
 );
+static SHARE: Key<FractionType> = Key::optional(
+    "share",
+    FractionType,
+    "",
+    "with `correlation`: fraction of packets, each by a random number that depends on the one \
+     before; a correlation changes the fraction selected, as in netem",
+);
+static CORRELATION: Key<FractionType> = Key::optional(
+    "correlation",
+    FractionType,
+    "0%",
+    "with `share`: weight of the previous packet's random number",
+);
+static FOUR_STATE: Key<TableType<FourStateTable>> = Key::optional(
+    "four_state",
+    TableType::of(&FOUR_STATE_SECTION),
+    "",
+    "a Markov chain of four states (netem's `loss state`): 1 and 2 pass packets, 3 and 4 select them",
+);
 static GILBERT_ELLIOTT: Key<TableType<GilbertElliottTable>> = Key::optional(
     "gilbert_elliott",
     TableType::of(&GILBERT_ELLIOTT_SECTION),
@@ -73,14 +92,17 @@ table! {
         bytes: (Bytes, Bytes) = BYTES,
         times: u64 = TIMES,
         gilbert_elliott: Box<GilbertElliottTable> = GILBERT_ELLIOTT,
+        four_state: Box<FourStateTable> = FOUR_STATE,
+        share: Ratio = SHARE,
+        correlation: Ratio = CORRELATION,
         at: Vec<Step<Ratio>> = AT,
         ramp: Duration = RAMP,
         period: Duration = PERIOD,
     }
-    one_of: &["every", "pass", "packets", "bytes", "gilbert_elliott", "at"],
+    one_of: &["every", "pass", "packets", "bytes", "gilbert_elliott", "four_state", "share", "at"],
     elsewhere: |key| match key {
         "seq" | "range" => Some("write bytes = \"434400B..435848B\""),
-        "share" | "p" | "probability" | "random" => {
+        "p" | "probability" | "random" => {
             Some("a fraction of all packets needs no table: \"1%\"")
         }
         "only" => Some("`only` belongs beside it: { loss = { ... }, only = \"data\" }"),
@@ -89,6 +111,9 @@ table! {
     check: |fields, reader| {
         if let Some(times) = fields.node(&TIMES).filter(|_| !fields.has(&BYTES)) {
             reader.report(SpannedError::new(times.span, "`times` goes with `bytes`"));
+        }
+        if let Some(node) = fields.node(&CORRELATION).filter(|_| !fields.has(&SHARE)) {
+            reader.report(SpannedError::new(node.span, "`correlation` goes with `share`"));
         }
         for key in [&RAMP, &PERIOD] {
             if let Some(node) = fields.node(key).filter(|_| !fields.has(&AT)) {
@@ -121,6 +146,41 @@ table! {
         "1-k" => Some("write k, which is 100% less what netem calls 1-k"),
         _ => None,
     },
+}
+
+static P13: Key<FractionType> =
+    Key::required("p13", FractionType, "probability of the transition from 1 to 3");
+static P31: Key<FractionType> = Key::optional("p31", FractionType, "100% - `p13`", "from 3 to 1");
+static P32: Key<FractionType> = Key::optional("p32", FractionType, "0%", "from 3 to 2");
+static P23: Key<FractionType> = Key::optional("p23", FractionType, "100%", "from 2 to 3");
+static P14: Key<FractionType> =
+    Key::optional("p14", FractionType, "0%", "from 1 to 4, an isolated loss; 1 always follows 4");
+
+table! {
+    /// The four-state chain of netem.
+    pub FourStateTable: FOUR_STATE_SECTION = "`four_state`" {
+        p13: Ratio = P13,
+        p31: Ratio = P31,
+        p32: Ratio = P32,
+        p23: Ratio = P23,
+        p14: Ratio = P14,
+    }
+}
+
+impl FourStateTable {
+    fn chain(&self) -> Option<SelectionRule> {
+        let p13 = self.p13.as_ref()?.value;
+        let rest = Ratio::new(p13.den().saturating_sub(p13.num()), p13.den())?;
+        let of =
+            |given: &Option<Located<Ratio>>, default| given.as_ref().map_or(default, |p| p.value);
+        Some(SelectionRule::FourState(FourState {
+            p13,
+            p31: of(&self.p31, rest),
+            p32: of(&self.p32, Ratio::ZERO),
+            p23: of(&self.p23, Ratio::new(1, 1)?),
+            p14: of(&self.p14, Ratio::ZERO),
+        }))
+    }
 }
 
 /// Packets that a rule counts and selects; all by default.
@@ -214,7 +274,19 @@ impl PacketRule {
 
     /// Converts to the simulator's rule; `None` if a key is missing.
     pub(super) fn rule(&self, reader: &mut ScenarioReader) -> Option<SelectionRule> {
-        let RuleTable { every, pass, packets, bytes, times, gilbert_elliott, at, .. } = match self {
+        let RuleTable {
+            every,
+            pass,
+            packets,
+            bytes,
+            times,
+            gilbert_elliott,
+            four_state,
+            share,
+            correlation,
+            at,
+            ..
+        } = match self {
             Self::Share(share) => return Some(SelectionRule::Share(*share)),
             Self::Rule(rule) => &**rule,
         };
@@ -231,8 +303,15 @@ impl PacketRule {
             let (from, until) = (Offset(from.get()), Offset(until.get()));
             Some(SelectionRule::Bytes(ByteRange { from, until, times }))
         };
+        let chain = || four_state.as_ref().and_then(|chain| chain.value.chain());
+        let correlated = || {
+            let share = share.as_ref()?.value;
+            let correlation = correlation.as_ref().map_or(Ratio::ZERO, |rho| rho.value);
+            Some(SelectionRule::Correlated { share, correlation })
+        };
         let channel = || gilbert_elliott.as_ref().and_then(|channel| channel.value.channel());
-        every.map(SelectionRule::Every).or_else(packets).or_else(bytes).or_else(channel)
+        let counted = every.map(SelectionRule::Every).or_else(packets).or_else(bytes);
+        counted.or_else(channel).or_else(chain).or_else(correlated)
     }
 }
 

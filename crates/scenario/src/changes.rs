@@ -55,7 +55,7 @@ impl<S: KeyType, C> KeyType for OverTimeType<S, C> {
     }
 
     fn type_name(&self) -> String {
-        format!("{}, or a table of changes", self.constant.type_name())
+        format!("{}, or changes", self.constant.type_name())
     }
 }
 
@@ -183,21 +183,15 @@ pub(super) static RAMP: Key<DurationType> = Key::optional(
     "ramp",
     RAMP_TYPE,
     "none",
-    "changes linearly from each value to the next, in steps of this length; without it a value holds \
-     until the next time",
+    "changes linearly from each value to the next, in steps of this length",
 );
-pub(super) static PERIOD: Key<DurationType> = Key::optional(
-    "period",
-    PERIOD_TYPE,
-    "none",
-    "repeats the list after this time; without it the last value holds until the end of the run",
-);
+pub(super) static PERIOD: Key<DurationType> =
+    Key::optional("period", PERIOD_TYPE, "none", "repeats the list after this time");
 
 static RATE_AT: Key<StepsType<ZeroRateType>> = Key::required(
     "at",
     StepsType(ZeroRateType),
-    "times, the first `\"0s\"`, each with the rate from then on; `\"0bit/s\"` suspends the link, and \
-     the packet in transmission continues at the new rate",
+    "times, the first `\"0s\"`, each with the rate from then on; `\"0bit/s\"` suspends the link",
 );
 
 table! {
@@ -213,8 +207,7 @@ table! {
 static DELAY_AT: Key<StepsType<DurationType>> = Key::required(
     "at",
     StepsType(DurationType { least: Duration::ZERO, default_unit: "ms" }),
-    "times, the first `\"0s\"`, each with the value for packets that arrive from then on; packets stay \
-     in order",
+    "times, the first `\"0s\"`, each with the value for packets that arrive from then on",
 );
 
 table! {
@@ -230,8 +223,7 @@ table! {
 static BUFFER_AT: Key<StepsType<BufferSizeType>> = Key::required(
     "at",
     StepsType(BufferSizeType),
-    "times, the first `\"0s\"`, each with the capacity from then on; packets that a smaller queue has \
-     no room for remain in it",
+    "times, the first `\"0s\"`, each with the capacity from then on",
 );
 
 table! {

@@ -15,6 +15,7 @@ use super::kinds::{
     TextType,
 };
 use super::middlebox::{self, ForgetTable, MtuRule, MtuType, OffersType, ResetTable};
+use super::netem::{self, NetemTable};
 use super::queue::{Discipline, DisciplineType};
 use super::reorder::{self, ReorderTable};
 use super::shared::SharedElements;
@@ -37,7 +38,7 @@ static DELAY: Key<OverTimeType<DurationType, DelayChangesTable>> = Key::optional
     "delay",
     OverTimeType::new(MILLISECONDS, &changes::DELAY_CHANGES),
     "",
-    "propagation delay, the same for every packet of an instant; fixed, or changing during the run",
+    "propagation delay; packets stay in order",
 );
 static JITTER: Key<JitterType> = Key::optional(
     "jitter",
@@ -45,6 +46,12 @@ static JITTER: Key<JitterType> = Key::optional(
     "",
     "random delay of each packet, uniform from 0s to this value, or of a model; packets stay in \
      order",
+);
+static NETEM: Key<TableType<NetemTable>> = Key::optional(
+    "netem",
+    TableType::of(&netem::SECTION),
+    "",
+    "a random delay that reorders packets, with a rate and a limit, as netem of Linux",
 );
 static LOSS: Key<PacketRuleType> = Key::optional("loss", PacketRuleType, "", "packet loss");
 static DUPLICATE: Key<PacketRuleType> = Key::optional(
@@ -124,8 +131,7 @@ static ONLY: Key<EnumType<PacketClass>> = Key::optional(
     chance::ONLY,
     "all packets",
     "with `loss`, `duplicate`, `corrupt`, `reorder`: counts and selects only packets with \
-     payload, only pure ACKs, only SYNs without ACK, only SYN-ACKs, or only SYNs without ACK that \
-     ask for ECN (ECE and CWR)",
+     payload, pure ACKs, SYNs without ACK, SYN-ACKs, or SYNs without ACK that ask for ECN",
 );
 
 /// Types of elements; the last refers to a shared element.
@@ -133,6 +139,7 @@ const KINDS: &[&str] = &[
     "link",
     "delay",
     "jitter",
+    "netem",
     "slot",
     "loss",
     "duplicate",
@@ -155,6 +162,7 @@ table! {
         link: Box<LinkTable> = LINK,
         delay: OverTime<Duration, DelayChangesTable> = DELAY,
         jitter: JitterRule = JITTER,
+        netem: Box<NetemTable> = NETEM,
         slot: Box<SlotTable> = SLOT,
         loss: PacketRule = LOSS,
         duplicate: PacketRule = DUPLICATE,
@@ -189,7 +197,7 @@ static RATE: Key<OverTimeType<RateType, RateChangesTable>> = Key::optional(
     "rate",
     OverTimeType::new(RateType, &changes::RATE_CHANGES),
     "",
-    "link rate, in bytes of IP packets; fixed, or changing during the run",
+    "link rate, in bytes of IP packets",
 );
 static TRACE: Key<TraceNameType> = Key::optional(
     "trace",
@@ -456,6 +464,9 @@ pub(super) fn parse_element(
     }
     if let Some(delay) = &table.delay {
         return self::delay(&delay.value, reader).and_then(whole);
+    }
+    if let Some(netem) = &table.netem {
+        return netem.value.element(reader).and_then(whole);
     }
     if let Some(jitter) = &table.jitter {
         return jitter.value.element(reader).and_then(whole);

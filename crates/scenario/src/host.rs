@@ -20,6 +20,7 @@ use super::listen::{self, ListenTable};
 use super::nearest::did_you_mean;
 use super::not_modelled;
 use super::offload::{self, GroTable, LroTable, ReceiveOffload, ReceiveOffloadType};
+use super::real_stacks::{self, STACK};
 use super::setting::{KnobsType, RawValues};
 use super::source::{SpannedError, TextSpan};
 use super::table::table;
@@ -80,7 +81,7 @@ static TSO: Key<BoolType> = Key::optional(
     "tso",
     BoolType,
     "false",
-    "TCP segmentation offload: the NIC segments large packets of the stack",
+    "TCP segmentation offload: the NIC segments large packets of the stack (without it Linux does so ahead of the NIC)",
 );
 static LRO: Key<ReceiveOffloadType<LroTable>> = Key::optional(
     "lro",
@@ -151,6 +152,7 @@ table! {
         sysctl: RawValues = SYSCTL,
         tcp_info: Duration = TCP_INFO,
         guest: String = GUEST,
+        stack: String = STACK,
         count: u64 = COUNT,
     }
     elsewhere: elsewhere,
@@ -193,6 +195,9 @@ pub(super) fn host(name: &str, table: &HostTable, reader: &mut ScenarioReader) -
             None => knobs::apply(&knobs.value, None, reader),
         }
     }
+    if let Some(named) = &table.stack {
+        stack = stack.map(|modelled| real_stacks::replaced(named, modelled, table, reader));
+    }
     if let (Some(listen), Some(stack)) = (&table.listen, &mut stack) {
         let family = stack.tcp().map(|tcp| tcp.profile.family);
         let is_external = table.kernel.is_some() || table.guest.is_some();
@@ -229,7 +234,7 @@ pub(super) fn host(name: &str, table: &HostTable, reader: &mut ScenarioReader) -
 fn stack(named: &Located<String>, reader: &mut ScenarioReader) -> Option<StackSpec> {
     let name = named.value.as_str();
     if real::NAMES.contains(&name) {
-        let found = crate::real_stacks::named(name);
+        let found = real_stacks::named(name);
         if found.is_none() {
             let message = format!("this build of Ackclock has no {name}");
             let hint =

@@ -27,6 +27,10 @@ table! {
     }
     elsewhere: |key| match key {
         "uniform" | "most" | "max" => Some("a uniform delay needs no table: jitter = \"5ms\""),
+        "reorder" | "distribution" | "correlation" | "delay" => Some(
+            "a random delay that reorders packets is the element `netem`: { netem = { delay = \
+             \"20ms\", jitter = \"5ms\" } }",
+        ),
         "average" => Some("the average is the value of the model: { wifi = \"7ms\" }"),
         _ => None,
     },

@@ -13,6 +13,7 @@ use super::Overrides;
 use super::files::Files;
 use super::kernel::{KernelHost, ProgramHost};
 use super::nearest::{did_you_mean, nearest, one_of};
+use super::real_stacks::{StackHost, Stacks};
 use super::source::{ReportedErrors, SpannedError, TextSpan};
 use super::tree::{TomlEntry, TomlNode, TomlValue};
 
@@ -79,10 +80,14 @@ pub(super) struct ScenarioReader {
     pub(super) controllers: Vec<ExternalAlgorithm>,
     /// Hosts may be real kernels.
     pub(super) allows_kernels: bool,
+    /// Hosts that are real QUIC stacks.
+    pub(super) stacks: Stacks,
     /// The hosts that are real kernels.
     pub(super) kernels: Vec<KernelHost>,
     /// Hosts that are other programs.
     pub(super) programs: Vec<ProgramHost>,
+    /// Hosts that are real QUIC stacks, or modelled in their place.
+    pub(super) stack_hosts: Vec<StackHost>,
     /// The end of the run, if the file states it.
     pub(super) end: Option<units::Duration>,
     /// Names of the keys with invalid values.
@@ -92,8 +97,8 @@ pub(super) struct ScenarioReader {
 impl ScenarioReader {
     /// Creates a reader with the files and controllers of `overrides`.
     pub(super) fn with_overrides(overrides: &Overrides) -> Self {
-        let Overrides { files, controllers, kernels, .. } = overrides.clone();
-        Self { files, controllers, allows_kernels: kernels, ..Self::default() }
+        let Overrides { files, controllers, kernels, stacks, .. } = overrides.clone();
+        Self { files, controllers, allows_kernels: kernels, stacks, ..Self::default() }
     }
 }
 

@@ -20,6 +20,9 @@ pub(super) struct TextType;
 /// `true` or `false`.
 pub(super) struct BoolType;
 
+/// The largest integer of 32 bits.
+const ALL_32_BITS: u64 = u32::MAX as u64;
+
 /// An integer in a range.
 pub(super) struct IntegerType {
     pub(super) least: u64,
@@ -129,7 +132,7 @@ impl KeyType for BoolType {
     }
 
     fn type_name(&self) -> String {
-        "`true` or `false`".into()
+        "switch".into()
     }
 }
 
@@ -154,7 +157,10 @@ impl KeyType for IntegerType {
     }
 
     fn type_name(&self) -> String {
-        format!("integer, {} to {}", self.least, self.most)
+        match self.most {
+            ALL_32_BITS => format!("integer from {}", self.least),
+            most => format!("integer, {} to {most}", self.least),
+        }
     }
 }
 
@@ -339,7 +345,7 @@ impl KeyType for BufferSizeType {
     }
 
     fn type_name(&self) -> String {
-        "size, packets (`\"100p\"`, `\"45mss\"`) or `\"1bdp\"`".into()
+        "queue size".into()
     }
 }
 

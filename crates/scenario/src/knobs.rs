@@ -197,13 +197,24 @@ fn advice<'c>(name: &str, own: impl Iterator<Item = &'c str>) -> Option<String> 
 }
 
 /// Describes the values of a knob type.
-pub(super) const fn in_words(kind: KnobKind) -> &'static str {
+const fn in_words(kind: KnobKind) -> &'static str {
     match kind {
         KnobKind::Count => "a whole number",
         KnobKind::Switch => "`true`, `false`, 0 or 1",
         KnobKind::Size => "a size such as \"32KiB\"",
         KnobKind::Time => "a duration such as \"40ms\"",
         KnobKind::Sizes => "three sizes such as [\"4KiB\", \"128KiB\", \"6MiB\"]",
+    }
+}
+
+/// The name of a knob type in the reference.
+pub(super) const fn kind_name(kind: KnobKind) -> &'static str {
+    match kind {
+        KnobKind::Count => "integer",
+        KnobKind::Switch => "switch",
+        KnobKind::Size => "size",
+        KnobKind::Time => "duration",
+        KnobKind::Sizes => "three sizes",
     }
 }
 

@@ -35,6 +35,7 @@ mod knobs;
 mod listen;
 mod middlebox;
 mod nearest;
+mod netem;
 pub mod not_modelled;
 mod offload;
 mod overrides;
@@ -82,6 +83,7 @@ pub use error::ScenarioError;
 pub use files::{Files, ReadFile};
 pub use kernel::{KernelHost, ProgramHost, TCP_INFO_INTERVAL};
 pub use nearest::nearest;
+pub use real_stacks::{FindStack, MissingStack, StackHost, Stacks};
 pub use reference::reference;
 pub use report::{ReportStyle, report};
 pub use schema::schema;
@@ -100,6 +102,8 @@ pub struct Overrides {
     pub controllers: Vec<ExternalAlgorithm>,
     /// Hosts may be real kernels: for programs that can run them.
     pub kernels: bool,
+    /// Hosts that are real QUIC stacks.
+    pub stacks: Stacks,
 }
 
 /// Names of the keys and tables at the top of a scenario file.
@@ -116,6 +120,8 @@ pub struct Loaded {
     pub kernels: Vec<KernelHost>,
     /// Hosts that are other programs.
     pub programs: Vec<ProgramHost>,
+    /// Hosts that are real QUIC stacks, or modelled in their place.
+    pub stacks: Vec<StackHost>,
     /// SHA-256 of [`Loaded::text`] in lower-case hexadecimal. If the scenario names files, a line
     /// per file (SHA-256, two spaces, name) is appended to the text before hashing.
     pub sha256: String,
@@ -160,7 +166,8 @@ pub fn load(
         Some(scenario) => {
             let sha256 = digest(&composed, &reader.files);
             let (kernels, programs) = (reader.kernels, reader.programs);
-            Ok(Loaded { scenario, kernels, programs, sha256, text: composed })
+            let stacks = reader.stack_hosts;
+            Ok(Loaded { scenario, kernels, programs, stacks, sha256, text: composed })
         }
         None => Err(sources.errors(reader.errors)),
     }

@@ -6,11 +6,12 @@ use super::nearest::{did_you_mean, family_of, nearest_version};
 /// Names and the advice on them.
 type Advice = (&'static [&'static str], &'static str);
 
-const CONTROLLERS: [Advice; 4] = [
+const CONTROLLERS: [Advice; 5] = [
     (&["bbr1", "bbrv1", "bbr-v1"], "BBR version 1 is `bbr`"),
+    (&["bbrv3", "bbr-v3"], "BBR version 3 of Linux is `bbr3`"),
     (
-        &["bbr2", "bbrv2", "bbr-v2", "bbr3", "bbrv3", "bbr-v3"],
-        "`bbr` is BBR version 1, which differs: unlike versions 2 and 3 it does not limit its flight by losses or CE marks",
+        &["bbr2", "bbrv2", "bbr-v2"],
+        "`bbr3` is version 3, which replaced it; `bbr` is version 1, which does not limit its flight by losses or CE marks",
     ),
     (
         &["prague", "tcp-prague", "tcp_prague", "dctcp", "scream"],
@@ -151,7 +152,7 @@ mod tests {
         }
         assert_eq!(congestion_control("bbr"), None);
         assert_eq!(congestion_control("brb"), None);
-        assert!(congestion_control("BBRv3").unwrap().contains("version 1"));
+        assert!(congestion_control("BBRv3").unwrap().contains("`bbr3`"));
         assert!(queue("cake").is_some() && queue("codel").is_none());
     }
 }

@@ -203,7 +203,7 @@ impl<T> KeyType for ReceiveOffloadType<T> {
     }
 
     fn type_name(&self) -> String {
-        "`true`, `false` or a table".into()
+        "switch or table".into()
     }
 }
 

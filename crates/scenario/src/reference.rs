@@ -5,16 +5,38 @@ use std::fmt::Write;
 use tcp::knobs::{self, Knob};
 use tcp::profile::{Family, NAMES, TcpProfile};
 
-use super::keys::TableSpec;
-use super::knobs::{in_words, of_tcp};
+use super::keys::{AnyKey, TableSpec};
+use super::knobs::{kind_name, of_tcp};
 use super::{
     apps, arrivals, chance, changes, element, exchange, fabric, flow, host, jitter, listen,
-    middlebox, offload, page, path, queue, reorder, slot, sweep, tap, video, world,
+    middlebox, netem, offload, page, path, queue, reorder, slot, sweep, tap, video, world,
 };
+
+/// Meaning of the words in the columns of the tables.
+const COLUMNS: &str = "\
+*Switch*: `true` or `false`, of a knob also 0 or 1. *Integer from 1*: at most 4294967295. *Queue size*: a size, packets \
+(`\"100p\"`, `\"45mss\"`) or `\"1bdp\"`. *Or changes*: a table with `at`. A key without a default is one of several that \
+exclude each other, or belongs to another key.
+
+";
+
+/// More alternatives than this are not listed where the table shows them.
+const MANY: usize = 4;
+
+/// Heading of the keys of elements.
+const ELEMENTS: &str = "Elements of a path";
+
+/// Reference of `[shared.NAME]`, which has the keys of an element.
+const SHARED: &str = "\
+### `[shared.NAME]`
+
+The keys of an element of a path, except `shared`.
+
+";
 
 /// Returns every key of a scenario file, by table, and every knob, by system, in Markdown.
 pub fn reference() -> String {
-    let mut text = String::new();
+    let mut text = COLUMNS.to_owned();
     let sections = [
         ("Top of the file", &world::SECTION),
         ("`[host.NAME]`", &host::SECTION),
@@ -24,13 +46,13 @@ pub fn reference() -> String {
         ("`listen`", &listen::SECTION),
         ("`[[path]]`", &path::SECTION),
         ("`[fabric]`", &fabric::SECTION),
-        ("Elements of a path", &element::ELEMENT),
-        ("`[shared.NAME]`", &element::SHARED_ELEMENT),
+        (ELEMENTS, &element::ELEMENT),
         ("`link`", &element::LINK_SECTION),
         ("`rate` as a table", &changes::RATE_CHANGES),
         ("`buffer` as a table", &changes::BUFFER_CHANGES),
         ("`delay` and `wifi` as a table", &changes::DELAY_CHANGES),
         ("`jitter` as a table", &jitter::SECTION),
+        ("`netem`", &netem::SECTION),
         ("`slot`", &slot::SECTION),
         ("`queue` as a table", &queue::SECTION),
         ("`codel`", &queue::CODEL_SECTION),
@@ -39,6 +61,7 @@ pub fn reference() -> String {
         ("`red`", &queue::RED_SECTION),
         ("`loss`, `duplicate` and `corrupt` as a table", &chance::RULE_SECTION),
         ("`gilbert_elliott`", &chance::GILBERT_ELLIOTT_SECTION),
+        ("`four_state`", &chance::FOUR_STATE_SECTION),
         ("`reorder`", &reorder::SECTION),
         ("`thin`", &element::THIN_SECTION),
         ("`outage`", &element::OUTAGE_SECTION),
@@ -69,6 +92,9 @@ pub fn reference() -> String {
     ];
     for (heading, section) in sections {
         keys(&mut text, heading, section);
+        if heading == ELEMENTS {
+            text.push_str(SHARED);
+        }
     }
     for (system, family) in [("FreeBSD", Family::FreeBsd), ("Linux", Family::Linux)] {
         knobs_of(&mut text, system, family);
@@ -81,7 +107,18 @@ pub fn reference() -> String {
 fn keys(text: &mut String, heading: &str, section: &TableSpec) {
     // Writing to a String cannot fail.
     let _ = write!(text, "### {heading}\n\n");
-    if !section.one_of.is_empty() {
+    let alternatives = |key: &&dyn AnyKey| !key.required() && key.default_text().is_empty();
+    if section.one_of.len() > MANY
+        && section
+            .keys
+            .iter()
+            .copied()
+            .filter(alternatives)
+            .map(AnyKey::name)
+            .eq(section.one_of.iter().copied())
+    {
+        text.push_str("Exactly one of the keys without a default.\n\n");
+    } else if !section.one_of.is_empty() {
         let names: Vec<String> = section.one_of.iter().map(|name| format!("`{name}`")).collect();
         let (last, rest) = names.split_last().map_or(("", &[][..]), |(l, rest)| (l, rest));
         let _ = write!(text, "Exactly one of {} and {last}.\n\n", rest.join(", "));
@@ -90,11 +127,11 @@ fn keys(text: &mut String, heading: &str, section: &TableSpec) {
     for key in section.keys {
         let without = match (key.required(), key.default_text()) {
             (true, _) => "required",
-            (false, "") => "–",
             (false, words) => words,
         };
         let (name, takes, help) = (key.name(), key.shape().type_name(), key.help());
-        let _ = writeln!(text, "| `{name}` | {takes} | {without} | {help} |");
+        let without = if without.is_empty() { "" } else { &format!("{without} ") };
+        let _ = writeln!(text, "| `{name}` | {takes} | {without}| {help} |");
     }
     text.push('\n');
 }
@@ -127,7 +164,7 @@ fn knobs_of_rack(text: &mut String) {
 
 fn knob_rows(text: &mut String, knobs: impl Iterator<Item = &'static Knob>) {
     for knob in knobs {
-        let _ = writeln!(text, "| `{}` | {} | {} |", knob.name, in_words(knob.kind()), knob.help);
+        let _ = writeln!(text, "| `{}` | {} | {} |", knob.name, kind_name(knob.kind()), knob.help);
     }
     text.push('\n');
 }
@@ -137,7 +174,7 @@ fn knobs_of_quic(text: &mut String) {
     let _ = write!(text, "### Knobs of QUIC\n\nProfiles: {}.\n\n", names.join(", "));
     let _ = write!(text, "| knob | type | meaning |\n|---|---|---|\n");
     for knob in quic::knobs::KNOBS {
-        let takes = in_words(of_tcp(knob.kind()));
+        let takes = kind_name(of_tcp(knob.kind()));
         let _ = writeln!(text, "| `{}` | {takes} | {} |", knob.name, knob.help);
     }
     text.push('\n');

@@ -32,6 +32,7 @@ impl UnresolvedElement {
     pub(super) fn delay(&self, shared: &SharedElements) -> Duration {
         let span = |element: &ElementSpec| match element {
             ElementSpec::Delay(span) => *span,
+            ElementSpec::Netem(params) => params.delay,
             ElementSpec::ChangingDelay(span) => span.first(),
             _ => Duration::ZERO,
         };

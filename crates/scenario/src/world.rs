@@ -18,6 +18,7 @@ use super::kinds::{
     DurationType, IntegerType, NamedTablesType, TableListType, TableType, TextType,
 };
 use super::path::{self, PathTable};
+use super::real_stacks::StackHost;
 use super::routes::{self, Routes};
 use super::setting::ByName;
 use super::shared::SharedElements;
@@ -26,7 +27,7 @@ use super::sweep::SweepTable;
 use super::table::table;
 use super::tap::TapTable;
 use super::tree::TomlNode;
-use super::{element, expand, fabric, host, kernel, sweep, tap};
+use super::{element, expand, fabric, host, kernel, real_stacks, sweep, tap};
 use crate::units_text::MAX_DURATION;
 
 static TITLE: Key<TextType> = Key::optional("title", TextType, "none", "title shown in reports");
@@ -150,6 +151,10 @@ fn scenario(
         named.iter().filter_map(|(name, table)| host::host(&name.value, table, reader)).collect();
     for (host, (_, table)) in named.iter().enumerate() {
         kernel::kernel(host, table, reader);
+        if let Some(stack) = &table.stack {
+            let stack = stack.value.clone();
+            reader.stack_hosts.push(StackHost { host, stack });
+        }
     }
     let shared = SharedElements::of(items(&file.shared), reader);
     let mut routes = Routes::default();
@@ -296,19 +301,20 @@ fn check_quic(scenario: &Scenario, file: &ScenarioFile, reader: &mut ScenarioRea
             let message = format!("{:?} has QUIC and {:?} has TCP", name(quic), name(tcp));
             let hint = format!("give {:?} a profile such as \"quic-rfc9002\" too", name(tcp));
             reader.report(SpannedError::new(table.span, message).hint(hint));
-        } else if has_quic(from)
-            && stack(from).real().map(|real| real.stack.name())
-                != stack(to).real().map(|real| real.stack.name())
-        {
+        } else if has_quic(from) && !stack(from).speaks_with(stack(to)) {
             let real = if stack(from).real().is_some() { from } else { to };
             let profile = stack(real).profile_name();
             let other = name(if real == from { to } else { from });
+            let peer = if stack(from).real().is_some() && stack(to).real().is_some() {
+                "another, and only implementations with TLS read the packets of others"
+            } else {
+                "a model, whose packets it cannot read"
+            };
             let message = format!(
-                "{:?} has {profile}, a real implementation, and {other:?} a model, whose packets it cannot \
-                 read",
+                "{:?} has {profile}, a real implementation, and {other:?} {peer}",
                 name(real)
             );
-            let hint = format!("give {other:?} the profile \"{profile}\" too");
+            let hint = format!("give {other:?} {} too", real_stacks::setting(profile));
             reader.report(SpannedError::new(table.span, message).hint(hint));
         } else if has_quic(from) && (flow.nodelay || flow.keepalive.is_some()) {
             let message = "`nodelay` and `keepalive` are options of TCP; this flow uses QUIC";

@@ -35,7 +35,8 @@ fn the_receive_window_follows_a_round_trip_that_grows() {
     assert!(near(window("cubic", "10Mbit/s", "10ms", "1000p"), 1_272));
     // The send buffer of 4 MiB does not limit the window (tcp_sendmsg_locked checks for memory only
     // when it starts a packet): 3152, 3167, 3174 and 3202 packets in four transfers of the kernel.
-    assert!(near(window("cubic", "100Mbit/s", "20ms", "8bdp"), 3_160));
+    let limited = window("cubic", "100Mbit/s", "20ms", "8bdp");
+    assert!((3_152..=3_202).contains(&limited), "{limited}");
 }
 
 /// Retransmitted packets are within 5 % of the kernel's: RACK does not mark packets lost that were
@@ -50,7 +51,8 @@ fn only_dropped_packets_are_retransmitted() {
     assert!(near(retransmitted("reno", "10Mbit/s", "15ms", "500p"), 528));
     assert!(near(retransmitted("cubic", "10Mbit/s", "10ms", "1000p"), 257));
     // 152 to 220 in four transfers of the kernel.
-    assert!(near(retransmitted("cubic", "100Mbit/s", "20ms", "8bdp"), 152));
+    let limited = retransmitted("cubic", "100Mbit/s", "20ms", "8bdp");
+    assert!((152..=220).contains(&limited), "{limited}");
 }
 
 /// In seven transfers the kernel retransmits 536 to 541 packets, and once 740, on a cellular link whose round-trip time

@@ -5,7 +5,8 @@ use core::ops::ControlFlow;
 use check::world::{AcceptQueueModel, OutputCalls, RecoveryLimit, TransportKind};
 use check::{
     Changes, ElementChanges, ElementInvariants, Line, Outage, QueueCapacity, Rejection,
-    ResetCondition, Selection, Thinning, VerifiedSummary, Verifier, WorldModel,
+    ResetCondition, Selection, Thinning, TimeQueue, TimedLine, VerifiedSummary, Verifier,
+    WorldModel,
 };
 use net::link::QueueLimit;
 use net::wifi::longest_delay;
@@ -18,8 +19,9 @@ use crate::observer::Observer;
 use crate::outcome::RunOutcome;
 use crate::run_error::RunError;
 use crate::scenario::{
-    AcceptQueueSpec, App, ElementSpec, FlowSpec, HostSpec, LinkCapacity, OutageMode, PacketClass,
-    QdiscConfig, ResetTrigger, Scenario, Schedule, SelectionRule, SlotParams, SynOffers, reverse,
+    AcceptQueueSpec, App, ElementSpec, FlowSpec, HostSpec, LinkCapacity, NetemParams, OutageMode,
+    PacketClass, QdiscConfig, ResetTrigger, Scenario, Schedule, SelectionRule, SlotParams,
+    SynOffers, reverse,
 };
 use crate::world::run;
 
@@ -158,6 +160,7 @@ fn law(element: &ElementSpec, tables: &mut ChangeTables) -> Option<ElementInvari
             ElementInvariants::changing_delay(changes)
         }
         ElementSpec::Jitter { most } => ElementInvariants::jitter(most),
+        ElementSpec::Netem(params) => netem(&params),
         ElementSpec::WifiJitter(ref average) => {
             let longest = average.steps().iter().map(|&(_, average)| average).max();
             ElementInvariants::jitter(longest_delay(longest.unwrap_or_default()))
@@ -209,6 +212,19 @@ fn law(element: &ElementSpec, tables: &mut ChangeTables) -> Option<ElementInvari
         }),
         ElementSpec::Shared(_) => return None,
     })
+}
+
+fn netem(params: &NetemParams) -> ElementInvariants {
+    let (least, most) = params.delay_bounds();
+    let line = params.rate.map(|rate| TimedLine {
+        rate: rate.rate,
+        overhead: rate.overhead,
+        cell: rate.cell,
+        cell_overhead: rate.cell_overhead,
+    });
+    let at_once = params.reorder.is_some();
+    let (early, room) = (params.earliest_transmission(), params.limit);
+    ElementInvariants::by_time(TimeQueue { least, most, early, line, at_once, room })
 }
 
 const fn class(only: PacketClass) -> check::PacketClass {

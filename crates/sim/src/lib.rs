@@ -33,7 +33,9 @@ pub use observer::{Observer, ObserverPair};
 pub use outcome::{
     DatagramOutcome, FlowOutcome, GroupOutcome, Latency, LatencyKind, RunOutcome, VideoOutcome,
 };
-pub use run_error::{DuplicationLimit, InFlightLimit, MAX_PACKETS_IN_FLIGHT, RunError};
+pub use run_error::{
+    DuplicationLimit, InFlightLimit, MAX_PACKETS_IN_FLIGHT, RunError, StackFailure,
+};
 pub use scenario::Scenario;
 pub use validity::{SetupError, validate};
 pub use world::run;

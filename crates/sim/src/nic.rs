@@ -22,6 +22,8 @@ pub(crate) struct Nic {
     merges: bool,
     delay: Duration,
     moderates: bool,
+    /// The card has TSO.
+    splits: bool,
     flush: Duration,
     /// Maximum number of packets in one pass.
     budget: Option<u32>,
@@ -102,6 +104,7 @@ impl Nic {
             merges: offload.receive != ReceiveOffloadSpec::Off,
             delay: host.delay + offload.moderation,
             moderates: !offload.moderation.is_zero(),
+            splits: offload.tso,
             flush: offload.flush,
             budget: offload.budget.map(NonZeroU32::get),
             pass_at: None,
@@ -112,6 +115,11 @@ impl Nic {
     /// Returns whether each packet is delivered unmerged on arrival, if no earlier one waits.
     pub(crate) const fn is_plain(&self) -> bool {
         self.delay.is_zero() && !self.merges
+    }
+
+    /// Returns whether the card splits bursts; else the stack has split them before a capture sees them.
+    pub(crate) const fn splits(&self) -> bool {
+        self.splits
     }
 
     /// Returns whether the interrupt is delayed to batch packets.

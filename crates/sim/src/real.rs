@@ -1,7 +1,7 @@
 //! A real QUIC implementation at one end of a flow, with the events that its interface shows.
 
 use machine::{Cx, Signal};
-use quic::real::{Datagram, RealEndpoint, RealState};
+use quic::real::{Datagram, RealEndpoint, RealFailure, RealState};
 use record::{Cause, Event, Recorder, SenderState};
 use units::{Bytes, Duration, Instant, Offset};
 
@@ -63,8 +63,8 @@ impl RealTransport {
         bytes
     }
 
-    pub(crate) fn close(&mut self) {
-        self.inner.close();
+    pub(crate) fn close(&mut self, now: Instant) {
+        self.inner.close(now);
     }
 
     pub(crate) fn reset<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
@@ -112,6 +112,10 @@ impl RealTransport {
             Signal::Writable | Signal::Readable => {}
         }
         Some(signal)
+    }
+
+    pub(crate) fn failure(&self) -> Option<&RealFailure> {
+        self.inner.failure()
     }
 
     pub(crate) const fn deadline(&self) -> Instant {
@@ -164,8 +168,9 @@ impl RealTransport {
             srtt: state.srtt,
             rto: Duration::ZERO,
             in_recovery: false,
-            in_flight: Bytes::ZERO,
+            in_flight: state.in_flight,
             partial_acked: Bytes::ZERO,
+            bbr: None,
             pipe: Bytes::ZERO,
             pacing: None,
         }

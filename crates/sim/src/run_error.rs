@@ -3,6 +3,7 @@
 use core::fmt;
 
 use cc::external::ControllerError;
+use quic::real::RealFailure;
 use units::Instant;
 
 use crate::validity::SetupError;
@@ -18,8 +19,21 @@ pub enum RunError {
     InFlight(InFlightLimit),
     /// A user-defined congestion controller failed.
     Controller(ControllerError),
+    /// A real implementation of QUIC failed.
+    Stack(StackFailure),
     /// The observer stopped the run ([`Observer::progress`](crate::Observer::progress)).
     Stopped,
+}
+
+/// A real implementation of QUIC that failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StackFailure {
+    /// Name of its host.
+    pub host: String,
+    /// Name of the implementation.
+    pub stack: &'static str,
+    /// Time and reason.
+    pub failure: RealFailure,
 }
 
 /// The element that duplicated packets without bound.
@@ -84,6 +98,10 @@ impl fmt::Display for RunError {
                 )
             }
             Self::Controller(ControllerError(why)) => f.write_str(why),
+            Self::Stack(StackFailure { host, stack, failure: RealFailure { at, what } }) => {
+                let s = at.since(Instant::ZERO).as_secs_f64();
+                write!(f, "host `{host}` at {s:.6} s: {stack}: {what}")
+            }
             Self::Stopped => f.write_str("the run was stopped"),
         }
     }

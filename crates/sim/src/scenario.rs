@@ -12,6 +12,7 @@ use core::num::{NonZeroU32, NonZeroU64};
 use std::sync::Arc;
 
 use net::link::QueueLimit;
+pub use net::netem::{Distribution, NetemParams, NetemRate, NetemReorder};
 pub use net::offload::HashRule;
 use net::offload::{GroParams, LroParams};
 pub use net::outage::OutageMode;
@@ -20,7 +21,7 @@ pub use net::queue::QdiscConfig;
 pub use net::reorder::reverse;
 pub use net::reset::ResetTrigger;
 pub use net::schedule::Schedule;
-pub use net::selection::{ByteRange, GilbertElliott, PacketClass, SelectionRule};
+pub use net::selection::{ByteRange, FourState, GilbertElliott, PacketClass, SelectionRule};
 pub use net::slot::SlotParams;
 use packet::IpVersion;
 pub use record::SynOffers;
@@ -157,6 +158,8 @@ pub enum ElementSpec {
         /// The longest delay.
         most: Duration,
     },
+    /// netem's queue by time: random delays that reorder packets, a rate and a limit for all.
+    Netem(NetemParams),
     /// Drops packets.
     Loss {
         /// Selects the packets.

@@ -6,6 +6,7 @@
 
 use cc::external::ControllerError;
 use machine::{Cx, Endpoint as _, Signal};
+use quic::real::RealFailure;
 use record::Recorder;
 use tcp::packed::PackedEndpoint;
 use units::{Bytes, Duration, Instant};
@@ -89,8 +90,13 @@ impl TransportEndpoint {
         either!(self, end => end.read_up_to(cx, most), 0)
     }
 
-    pub(crate) fn close(&mut self) {
-        either!(self, end => end.close(), ());
+    pub(crate) fn close(&mut self, now: Instant) {
+        match self {
+            Self::Real(real) => real.close(now),
+            Self::Tcp(tcp) => tcp.close(),
+            Self::Quic(quic) => quic.close(),
+            other => debug_assert!(!other.sleeps(), "called before it was woken"),
+        }
     }
 
     pub(crate) fn reset<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
@@ -155,6 +161,14 @@ impl TransportEndpoint {
             | Self::Uncreated
             | Self::Retired(_)
             | Self::Hibernated(_) => None,
+        }
+    }
+
+    /// Returns the failure of a real implementation.
+    pub(crate) fn stack_failure(&self) -> Option<&RealFailure> {
+        match self {
+            Self::Real(real) => real.failure(),
+            _ => None,
         }
     }
 

@@ -116,7 +116,10 @@ pub(crate) fn check(scenario: &Scenario, outside: &[usize]) -> Result<(), SetupE
         return Err(SetupError::Tap { tap });
     }
     let offers = |host: &HostSpec| match &host.stack {
-        StackSpec::Tcp(tcp) => tcp.cc != cc::Algorithm::Bbr || tcp.profile.family == Family::Linux,
+        StackSpec::Tcp(tcp) => {
+            let needs_rates = matches!(tcp.cc, cc::Algorithm::Bbr | cc::Algorithm::Bbr3);
+            !needs_rates || tcp.profile.family == Family::Linux
+        }
         StackSpec::Quic(_) => true,
         StackSpec::Real(real) => real.stack.controllers().contains(&real.cc),
     };
@@ -138,7 +141,7 @@ pub(crate) fn check(scenario: &Scenario, outside: &[usize]) -> Result<(), SetupE
         if is_modelled && is_real {
             return Err(SetupError::Transport { flow: index });
         }
-        if !is_udp && !speak_to_each_other(stacks) {
+        if !is_udp && !stacks[0].speaks_with(stacks[1]) {
             return Err(SetupError::Transport { flow: index });
         }
         if !is_real && segments(scenario, flow, path) > MAX_SEGMENTS {
@@ -147,16 +150,6 @@ pub(crate) fn check(scenario: &Scenario, outside: &[usize]) -> Result<(), SetupE
         }
     }
     Ok(())
-}
-
-/// Returns whether two stacks can have a connection: both TCP, both models of QUIC, or both the same real
-/// implementation.
-fn speak_to_each_other(stacks: [&StackSpec; 2]) -> bool {
-    match stacks {
-        [StackSpec::Tcp(_), StackSpec::Tcp(_)] | [StackSpec::Quic(_), StackSpec::Quic(_)] => true,
-        [StackSpec::Real(one), StackSpec::Real(other)] => one.stack.name() == other.stack.name(),
-        _ => false,
-    }
 }
 
 /// Segments that a flow sends until the run ends, if it writes without end and its windows are at
@@ -230,6 +223,8 @@ fn round_trip(scenario: &Scenario, flow: &FlowSpec, path: &PathSpec) -> Duration
             span.steps().iter().map(|&(_, span)| span).min().unwrap_or_default()
         }
         ElementSpec::Jitter { most } => Duration::from_nanos(most.as_nanos() / 2),
+        // Its least: packets may leave earlier than the mean.
+        ElementSpec::Netem(params) if params.reorder.is_none() => params.shortest_delay(),
         _ => Duration::ZERO,
     });
     let hosts = [flow.from, flow.to].map(|host| scenario.hosts[host].delay);

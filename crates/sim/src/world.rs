@@ -28,7 +28,7 @@ use crate::nic::Nic;
 use crate::observer::Observer;
 use crate::outcome::{FlowOutcome, Latency, LatencyKind, RunOutcome};
 use crate::routes;
-use crate::run_error::RunError;
+use crate::run_error::{RunError, StackFailure};
 use crate::scenario::{App, ElementSpec, FlowSpec, Scenario};
 use crate::transport::{EndpointTotals, TransportEndpoint};
 use crate::validity::{self, SetupError};
@@ -115,8 +115,8 @@ pub(crate) struct Simulation<'a, O: Observer> {
     turns: u64,
     /// Segments delivered to external stacks.
     outside: Vec<ExternalDelivery>,
-    /// A host has a user-defined congestion controller.
-    has_external_cc: bool,
+    /// A host has a user-defined congestion controller or a real implementation of QUIC.
+    may_fail: bool,
 }
 
 /// Runs a scenario until all flows finish or its duration ends.
@@ -148,7 +148,7 @@ fn run_and<'a, O: Observer>(
     let mut world = Simulation::new(scenario, &[], observer)?;
     world.network.end = Instant::ZERO + scenario.duration;
     run_loop(&mut world, after_each);
-    world.check_controllers();
+    world.check_failures();
     match world.network.given_up.take() {
         Some(error) => Err(error),
         None => Ok(world.outcome()),
@@ -174,7 +174,7 @@ fn run_loop<'a, O: Observer>(
         after_each(world);
         if unlikely(world.network.progressed) {
             world.network.progressed = false;
-            world.check_controllers();
+            world.check_failures();
         }
     }
 }
@@ -206,7 +206,7 @@ impl<'a, O: Observer> Simulation<'a, O> {
             open: scenario.flows.len(),
             turns: 0,
             outside: Vec::new(),
-            has_external_cc: scenario.hosts.iter().any(|host| host.stack.has_external_cc()),
+            may_fail: scenario.hosts.iter().any(|host| host.stack.may_fail()),
         };
         for (index, flow) in scenario.flows.iter().enumerate() {
             let [forward, reverse] = world.network.routes.of_path(flow.path).unwrap_or_default();
@@ -280,11 +280,19 @@ impl<'a, O: Observer> Simulation<'a, O> {
         self.network.count_turn(&mut self.turns);
     }
 
-    /// Aborts the run once a user-defined congestion controller has failed.
+    /// Aborts the run once a user-defined congestion controller or a real implementation of QUIC has failed.
     #[cold]
-    fn check_controllers(&mut self) {
-        if !self.has_external_cc {
+    fn check_failures(&mut self) {
+        if !self.may_fail {
             return;
+        }
+        let stacks =
+            self.ends.iter().filter_map(|end| Some((end.host, end.stack.stack_failure()?)));
+        if let Some((host, failure)) = stacks.min_by_key(|(_, failure)| failure.at) {
+            let host = &self.scenario.hosts[usize::from(host)];
+            let (host, stack) = (host.name.clone(), host.stack.profile_name());
+            let failure = failure.clone();
+            self.network.give_up(RunError::Stack(StackFailure { host, stack, failure }));
         }
         let failed = self.ends.iter().find_map(|end| end.stack.controller_failure()).cloned();
         if let Some(gone) = failed {

@@ -348,6 +348,44 @@ fn a_linux_reader_acknowledges_before_it_closes() {
     assert_eq!([ack, fin], [(false, 1_088), (true, 1_088)], "{sent:?}");
 }
 
+/// The first data segments that the connecting side's capture has: payload, and whether PSH is set.
+fn captured(profile: &str, tso: bool) -> Vec<(u32, bool)> {
+    struct Data(Vec<(u32, bool)>);
+    impl Recorder for Data {
+        const ON: bool = false;
+
+        fn record(&mut self, _: Instant, _: EventSource, _: Event, _: Option<&SenderState>) {}
+    }
+    impl Observer for Data {
+        fn tap(&mut self, _: Instant, _: usize, outbound: bool, segment: &Segment) {
+            if outbound && segment.payload > 0 {
+                self.0.push((segment.payload, segment.flags.has(Flags::PSH)));
+            }
+        }
+    }
+    let mut hosts = [host("a", profile), host("b", profile)];
+    hosts[0].offload.tso = tso;
+    let mut scenario =
+        pair(hosts, route(10 * MBIT, ms(20)), route(10 * MBIT, ms(20)), bulk(300_000));
+    scenario.taps = vec![sim::scenario::TapSpec { host: 0, place: sim::scenario::TapPoint::Stack }];
+    let mut seen = Data(Vec::new());
+    sim::run(&scenario, &mut seen).unwrap();
+    seen.0.truncate(4);
+    seen.0
+}
+
+#[test]
+fn linux_builds_bursts_for_a_card_without_tso_and_splits_them_itself() {
+    // Bursts of two segments end with PSH (__tcp_transmit_skb), whoever splits them.
+    let (one, two) = (1_448, 2_896);
+    assert_eq!(captured("linux-6.18", true), [(two, true); 4]);
+    assert_eq!(
+        captured("linux-6.18", false),
+        [(one, false), (one, true), (one, false), (one, true)]
+    );
+    assert_eq!(captured("freebsd-14.3", false), [(one, false); 4]);
+}
+
 /// The segments that the listening side sends.
 #[derive(Default)]
 struct Answers(Vec<Segment>);

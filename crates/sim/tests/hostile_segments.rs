@@ -60,7 +60,7 @@ fn options(draws: &mut RandomStream) -> Options {
             window_scale: (!one_in(draws, 2)).then(|| draws.next_u32() as u8),
             sack_permitted: one_in(draws, 2),
             layout: if one_in(draws, 2) { SynLayout::FreeBsd } else { SynLayout::Linux },
-            fast_open: None,
+            ..SynOptions::default()
         }),
         _ => {
             let mut blocks = SackBlocks::EMPTY;

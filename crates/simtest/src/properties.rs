@@ -9,22 +9,28 @@ pub mod ini;
 pub mod inputs;
 pub mod packet_bytes;
 pub mod packet_script;
+pub mod pasted;
 pub mod qlog;
 pub mod scenario;
 pub mod siftr;
 pub mod ss;
+pub mod tc_script;
 pub mod tcp_probe;
 pub mod tcpdump_text;
 pub mod unpack;
 
-/// The segment as it is written again: a SYN whose options no known system orders so gets another order.
+/// The segment as it is written again: a SYN whose options no known system orders so gets another order, and none has
+/// the options that are only read.
 fn rewritten(segment: packet::Segment, again: &packet::Segment) -> packet::Segment {
     let mut segment = segment;
     if let (packet::Options::Syn(syn), packet::Options::Syn(other)) =
         (&mut segment.options, &again.options)
-        && syn.layout == packet::SynLayout::Other
     {
-        syn.layout = other.layout;
+        if syn.layout == packet::SynLayout::Other {
+            syn.layout = other.layout;
+        }
+        assert_eq!(other.extras, packet::SynExtras::NONE);
+        syn.extras = packet::SynExtras::NONE;
     }
     segment
 }

@@ -20,12 +20,14 @@ mod flows;
 mod generator;
 mod hosts;
 mod middleboxes;
+mod netem;
 mod oracle;
 mod paths;
 mod random;
 mod shrink;
 mod traffic;
 mod verdict;
+mod wide;
 
 #[cfg(test)]
 mod tests;
@@ -35,6 +37,7 @@ use toml::Table;
 
 pub use shrink::shrink;
 pub use verdict::{WorldFailure, WorldStats, judge};
+pub use wide::wide;
 
 /// Returns the scenario file of world `number` of `seed`.
 pub fn draw(seed: u64, number: u64) -> String {

@@ -194,6 +194,20 @@ fn ini_files() {
 }
 
 #[test]
+fn tc_scripts() {
+    throw("tc_script", &["fuzz/seeds/tc_script"], |input| {
+        properties::tc_script::check(&String::from_utf8_lossy(input));
+    });
+}
+
+#[test]
+fn pasted_texts() {
+    throw("pasted", &["fuzz/seeds/pasted"], |input| {
+        properties::pasted::check(&String::from_utf8_lossy(input));
+    });
+}
+
+#[test]
 fn tcpdump_text() {
     throw("tcpdump_text", &["golden/published/slow-start-lro.txt"], |input| {
         properties::tcpdump_text::check(&String::from_utf8_lossy(input));

@@ -12,7 +12,7 @@ use units::{Duration, RandomStream};
 
 use crate::criteria::SuiteCriterion;
 use crate::measure::RunMeasures;
-use crate::report::{CriterionReport, FigureBound, SuiteFigure, WorldText};
+use crate::report::{CriterionReport, FigureBound, FigureVerdict, SuiteFigure, WorldText};
 use crate::sender::SuiteSender;
 use crate::world::SuiteWorld;
 use crate::{SuiteError, SuiteRequest};
@@ -26,9 +26,19 @@ pub(crate) struct Evaluation<'a> {
     request: &'a SuiteRequest,
     source: RunSource<'a>,
     /// Runs so far.
-    runs: usize,
+    tags: Vec<RunTag>,
+    /// Worlds so far.
+    worlds: u32,
     figures: Vec<SuiteFigure>,
     texts: Vec<WorldText>,
+}
+
+/// A run of a criterion: number of the world, of the sender and of the start phase.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct RunTag {
+    world: u32,
+    sender: u32,
+    phase: u32,
 }
 
 /// Where the results of the runs come from.
@@ -67,15 +77,8 @@ pub(crate) enum Margin {
 
 impl<'a> Evaluation<'a> {
     fn new(request: &'a SuiteRequest, source: RunSource<'a>) -> Self {
-        Self { request, source, runs: 0, figures: Vec::new(), texts: Vec::new() }
-    }
-
-    /// The number of runs of a criterion: its worlds with each sender and start phase.
-    pub(crate) fn count(request: &'a SuiteRequest, criterion: &SuiteCriterion) -> usize {
-        let mut evaluation = Self::new(request, RunSource::Count);
-        // Without runs there are no errors.
-        let _ = (criterion.evaluate)(&mut evaluation);
-        evaluation.runs
+        let (tags, figures, texts) = (Vec::new(), Vec::new(), Vec::new());
+        Self { request, source, tags, worlds: 0, figures, texts }
     }
 
     /// Makes a run of a criterion; its result as JSON.
@@ -109,16 +112,26 @@ impl<'a> Evaluation<'a> {
     ) -> Result<CriterionReport, SuiteError> {
         let mut evaluation = Self::new(request, RunSource::Results(results));
         (criterion.evaluate)(&mut evaluation)?;
-        Ok(CriterionReport::new(criterion, evaluation.figures, evaluation.texts))
+        let Self { figures, texts, .. } = evaluation;
+        Ok(CriterionReport::new(criterion, request.phases, figures, texts))
+    }
+
+    /// What each run of a criterion is, in order.
+    pub(crate) fn tags(request: &'a SuiteRequest, criterion: &SuiteCriterion) -> Vec<RunTag> {
+        let mut evaluation = Self::new(request, RunSource::Count);
+        // Without runs there are no errors.
+        let _ = (criterion.evaluate)(&mut evaluation);
+        evaluation.tags
     }
 
     /// The result of the next run, from its source.
     fn run<T: Default + Serialize + DeserializeOwned>(
         &mut self,
+        tag: RunTag,
         make: impl FnOnce(&AtomicBool) -> Result<T, SuiteError>,
     ) -> Result<T, SuiteError> {
-        let at = self.runs;
-        self.runs += 1;
+        let at = self.tags.len();
+        self.tags.push(tag);
         match &mut self.source {
             RunSource::Single { number, stop, result } if *number == at => {
                 let made = serde_json::to_string(&make(stop)?);
@@ -173,12 +186,17 @@ impl<'a> Evaluation<'a> {
         worlds: impl Fn(&SuiteSender) -> Vec<SuiteWorld>,
     ) -> Result<WorldRuns, SuiteError> {
         let request = self.request;
-        let mut all = |sender: &SuiteSender| -> Result<Vec<RunMeasures>, SuiteError> {
-            let worlds = worlds(sender);
-            worlds.iter().map(|world| self.run(|stop| RunMeasures::of(world, stop))).collect()
+        let number = self.next_world();
+        let mut all = |at: u32, sender: &SuiteSender| -> Result<Vec<RunMeasures>, SuiteError> {
+            let of_phase = |(phase, world): (u32, &SuiteWorld)| {
+                let tag = RunTag { world: number, sender: at, phase };
+                self.run(tag, |stop| RunMeasures::of(world, stop))
+            };
+            (0..).zip(&worlds(sender)).map(of_phase).collect()
         };
-        let tested = all(&request.sender)?;
-        let references = request.against.iter().map(all).collect::<Result<_, _>>()?;
+        let tested = all(0, &request.sender)?;
+        let references = (1..).zip(&request.against).map(|(at, sender)| all(at, sender));
+        let references = references.collect::<Result<_, _>>()?;
         let mut name = String::new();
         if let Some(world) = worlds(&request.sender).into_iter().next() {
             name.clone_from(&world.name);
@@ -194,12 +212,22 @@ impl<'a> Evaluation<'a> {
         measure: impl Fn(&WorldText, &AtomicBool) -> Result<T, SuiteError>,
     ) -> Result<Vec<T>, SuiteError> {
         let request = self.request;
+        let number = self.next_world();
         let senders = core::iter::once(&request.sender).chain(&request.against);
-        let results = senders
-            .map(|sender| self.run(|stop| measure(&build(sender), stop)))
+        let results = (0..)
+            .zip(senders)
+            .map(|(at, sender)| {
+                let tag = RunTag { world: number, sender: at, phase: 0 };
+                self.run(tag, |stop| measure(&build(sender), stop))
+            })
             .collect::<Result<_, _>>()?;
         self.keep_text(|| build(&request.sender));
         Ok(results)
+    }
+
+    fn next_world(&mut self) -> u32 {
+        self.worlds += 1;
+        self.worlds - 1
     }
 
     /// Adds a figure of these runs.
@@ -211,14 +239,11 @@ impl<'a> Evaluation<'a> {
         margin: Margin,
         of: impl Fn(&RunMeasures) -> f64,
     ) {
-        let mean = |runs: &[RunMeasures]| {
-            let mut sample = SampleStatistics::default();
-            runs.iter().for_each(|run| sample.add(of(run)));
-            sample
-        };
-        let tested = mean(&runs.tested);
-        let references: Vec<f64> = runs.references.iter().map(|runs| mean(runs).mean).collect();
-        self.add(format!("{}: {what}", runs.name), unit, margin, tested, &references);
+        let samples: Vec<Vec<f64>> = core::iter::once(&runs.tested)
+            .chain(&runs.references)
+            .map(|runs| runs.iter().map(&of).collect())
+            .collect();
+        self.sampled(&runs.name, what, unit, margin, &samples);
     }
 
     /// Adds a figure that was measured once with each sender, the one under test first. Without a
@@ -244,58 +269,10 @@ impl<'a> Evaluation<'a> {
         margin: Margin,
         samples: &[Vec<f64>],
     ) {
-        let mut samples = samples.iter().map(|values| {
-            let mut sample = SampleStatistics::default();
-            values.iter().for_each(|&value| sample.add(value));
-            sample
-        });
-        let Some(tested) = samples.next() else { return };
-        let references: Vec<f64> = samples.map(|sample| sample.mean).collect();
-        self.add(format!("{world}: {what}"), unit, margin, tested, &references);
-    }
-
-    fn add(
-        &mut self,
-        name: String,
-        unit: &str,
-        margin: Margin,
-        tested: SampleStatistics,
-        references: &[f64],
-    ) {
-        let most = references.iter().copied().reduce(f64::max);
-        let least = references.iter().copied().reduce(f64::min);
-        let (bound, reference, limit) = match margin {
-            Margin::AtMost { factor, free } => {
-                (FigureBound::AtMost, most, most.map(|worst| (worst * factor).max(free)))
-            }
-            Margin::AtLeast { factor } => {
-                (FigureBound::AtLeast, least, least.map(|worst| worst * factor))
-            }
-            Margin::Starvation => (
-                FigureBound::AtLeast,
-                least,
-                Some(least.map_or(10.0, |worst| (worst / 2.0).min(10.0))),
-            ),
-            Margin::Most(limit) => (FigureBound::AtMost, most, Some(limit)),
-            Margin::Info => (FigureBound::None, most, None),
-        };
-        let confidence = tested.confidence();
-        let slack = confidence.unwrap_or(0.0);
-        let holds = match (bound, limit) {
-            (FigureBound::AtMost, Some(limit)) => tested.mean - slack <= limit,
-            (FigureBound::AtLeast, Some(limit)) => tested.mean + slack >= limit,
-            _ => true,
-        };
-        self.figures.push(SuiteFigure {
-            name,
-            unit: unit.to_owned(),
-            value: tested.mean,
-            confidence,
-            reference,
-            limit,
-            bound,
-            holds,
-        });
+        if let Some((tested, references)) = samples.split_first() {
+            let name = format!("{world}: {what}");
+            self.figures.push(judged(name, unit, margin, tested, references));
+        }
     }
 }
 
@@ -321,4 +298,113 @@ fn shifted(world: &SuiteWorld, phase: u32) -> SuiteWorld {
         flow.start += Duration::from_nanos(draws.below(PHASE));
     }
     world
+}
+
+/// Judges a figure by its samples with the sender under test and with each reference, in the same start
+/// phases.
+fn judged(
+    name: String,
+    unit: &str,
+    margin: Margin,
+    tested: &[f64],
+    references: &[Vec<f64>],
+) -> SuiteFigure {
+    let of = statistics(tested.iter().copied());
+    let means =
+        || references.iter().map(|values| (statistics(values.iter().copied()).mean, values));
+    let most = means().max_by(|a, b| a.0.total_cmp(&b.0));
+    let least = means().min_by(|a, b| a.0.total_cmp(&b.0));
+    // The limit, and the factor of the reference that it is; none if it is fixed.
+    let (bound, worst, limit, factor) = match margin {
+        Margin::AtMost { factor, free } => {
+            let limit = most.map(|(mean, _)| (mean * factor).max(free));
+            let is_fixed = most.is_none_or(|(mean, _)| mean * factor <= free);
+            (FigureBound::AtMost, most, limit, (!is_fixed).then_some(factor))
+        }
+        Margin::AtLeast { factor } => {
+            (FigureBound::AtLeast, least, least.map(|(mean, _)| mean * factor), Some(factor))
+        }
+        Margin::Starvation => {
+            let half = least.map(|(mean, _)| mean / 2.0).filter(|half| *half < 10.0);
+            (FigureBound::AtLeast, least, Some(half.unwrap_or(10.0)), half.map(|_| 0.5))
+        }
+        Margin::Most(limit) => (FigureBound::AtMost, most, Some(limit), None),
+        Margin::Info => (FigureBound::None, most, None, None),
+    };
+    let verdict = limit.map_or(FigureVerdict::Holds, |limit| {
+        let limit_in = |phase: usize| match (factor, worst) {
+            (Some(factor), Some((_, values))) => {
+                values.get(phase).map_or(limit, |one| one * factor)
+            }
+            _ => limit,
+        };
+        // How far each phase is on the right side.
+        let sign = if bound == FigureBound::AtMost { 1.0 } else { -1.0 };
+        let room = (0..).zip(tested).map(|(phase, value)| sign * (limit_in(phase) - value));
+        verdict(&statistics(room))
+    });
+    SuiteFigure {
+        name,
+        unit: unit.to_owned(),
+        value: of.mean,
+        confidence: of.confidence().filter(|half| *half > 0.0),
+        reference: worst.map(|(mean, _)| mean),
+        limit,
+        bound,
+        holds: verdict != FigureVerdict::Fails,
+        verdict,
+    }
+}
+
+fn statistics(values: impl Iterator<Item = f64>) -> SampleStatistics {
+    let mut sample = SampleStatistics::default();
+    values.for_each(|value| sample.add(value));
+    sample
+}
+
+/// The verdict on a figure by the room that it leaves to its limit, negative beyond it.
+fn verdict(room: &SampleStatistics) -> FigureVerdict {
+    // A single run, and runs that do not differ, have no interval.
+    let half = room.confidence().unwrap_or(0.0);
+    match (room.mean - half >= 0.0, room.mean + half >= 0.0) {
+        (true, _) => FigureVerdict::Holds,
+        (false, false) => FigureVerdict::Fails,
+        _ => FigureVerdict::Undecided,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(margin: Margin, tested: &[f64], reference: &[f64]) -> FigureVerdict {
+        judged(String::new(), "%", margin, tested, &[reference.to_vec()]).verdict
+    }
+
+    #[test]
+    fn a_wide_interval_decides_nothing() {
+        // Mean 7.0; 4.303 (Student's t, 2 degrees of freedom) times 8.2 over the root of 3 are 20.4.
+        let wide = [-1.2, 7.0, 15.2];
+        let ten = Margin::AtLeast { factor: 1.0 };
+        assert_eq!(of(ten, &wide, &[10.0; 3]), FigureVerdict::Undecided);
+        assert_eq!(of(ten, &[7.0; 3], &[10.0; 3]), FigureVerdict::Fails);
+        assert_eq!(of(ten, &[11.0; 3], &[10.0; 3]), FigureVerdict::Holds);
+        // On the right side is no more certain than on the wrong one.
+        assert_eq!(of(Margin::Most(10.0), &wide, &[10.0; 3]), FigureVerdict::Undecided);
+    }
+
+    #[test]
+    fn phases_are_compared_with_the_reference_in_the_same_phase() {
+        let (tested, reference) = ([10.5, 20.5, 30.5], [10.0, 20.0, 30.0]);
+        let margin = Margin::AtMost { factor: 1.0, free: 0.0 };
+        assert_eq!(of(margin, &tested, &reference), FigureVerdict::Fails);
+        assert_eq!(of(margin, &reference, &tested), FigureVerdict::Holds);
+        assert_eq!(of(margin, &[20.5, 30.5, 10.5], &reference), FigureVerdict::Undecided);
+    }
+
+    #[test]
+    fn a_figure_that_is_no_number_does_not_hold() {
+        let margin = Margin::AtLeast { factor: 0.9 };
+        assert_eq!(of(margin, &[f64::NAN], &[1.0]), FigureVerdict::Fails);
+    }
 }

@@ -287,7 +287,9 @@ mod tests {
             scenario: &loaded.scenario,
             file: "path.toml".into(),
             sha256: loaded.sha256.clone(),
-            stacks: stacks.map(|name| InteropStack::read(name).unwrap()).to_vec(),
+            stacks: stacks
+                .map(|name| InteropStack::read(name, scenario::Stacks::Refused).unwrap())
+                .to_vec(),
             phases: 3,
             length: Duration::from_secs(15),
         };

@@ -14,11 +14,12 @@ fn escaped(text: &str) -> String {
 pub fn render(report: &SuiteReport) -> String {
     let mut text = format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"{} {}\" tests=\"{}\" \
-         failures=\"{}\" skipped=\"{}\">\n",
+         failures=\"{}\" errors=\"{}\" skipped=\"{}\">\n",
         escaped(&report.suite),
         escaped(&report.sender),
         report.criteria.len(),
         report.count(CriterionVerdict::Fail),
+        report.count(CriterionVerdict::Undecided),
         report.count(CriterionVerdict::NotEvaluated)
     );
     for criterion in &report.criteria {
@@ -31,11 +32,16 @@ pub fn render(report: &SuiteReport) -> String {
                 let reason = criterion.reason.as_deref().unwrap_or_default();
                 let _ = write!(text, "<skipped message=\"{}\"/>", escaped(reason));
             }
-            CriterionVerdict::Fail => {
+            verdict @ (CriterionVerdict::Fail | CriterionVerdict::Undecided) => {
+                let is_failure = verdict == CriterionVerdict::Fail;
+                let (kind, what) = match is_failure {
+                    true => ("failure", "figures beyond their limits"),
+                    false => ("error", "figures undecided: their intervals include their limits"),
+                };
                 let beyond: Vec<String> = criterion
                     .figures
                     .iter()
-                    .filter(|figure| !figure.holds)
+                    .filter(|figure| if is_failure { !figure.holds } else { figure.is_undecided() })
                     .map(|figure| {
                         let (value, limit) = (value(figure), limit(figure));
                         let reference = reference(figure);
@@ -44,8 +50,8 @@ pub fn render(report: &SuiteReport) -> String {
                     .collect();
                 let _ = write!(
                     text,
-                    "<failure message=\"{}\">{}</failure>",
-                    escaped(&format!("{} figures beyond their limits", beyond.len())),
+                    "<{kind} message=\"{}\">{}</{kind}>",
+                    escaped(&format!("{} {what}", beyond.len())),
                     escaped(&beyond.join("\n"))
                 );
             }

@@ -33,9 +33,10 @@ use std::sync::atomic::AtomicBool;
 
 pub use criteria::{RFC9743, Suite, SuiteCriterion};
 pub use flent_test::{FlentRequest, FlentResult, FlentTest};
-pub use plan::SuitePlan;
+pub use plan::{SuitePlan, decide};
 pub use report::{
-    CriterionReport, CriterionVerdict, FigureBound, SuiteFigure, SuiteReport, WorldText,
+    CriterionReport, CriterionVerdict, FigureBound, FigureVerdict, SuiteFigure, SuiteReport,
+    WorldText,
 };
 pub use sender::{SenderError, SuiteSender, buffer_knobs};
 pub use slow_start::SLOW_START;

@@ -2,7 +2,7 @@
 
 use core::fmt::Write as _;
 
-use crate::report::SuiteReport;
+use crate::report::{FigureVerdict, SuiteReport};
 use crate::text::{limit, reference, summary, value};
 
 /// The report with all figures.
@@ -35,7 +35,11 @@ pub fn render(report: &SuiteReport) -> String {
                 value(figure),
                 reference(figure),
                 limit(figure),
-                if figure.holds { "" } else { "**beyond**" }
+                match figure.verdict {
+                    FigureVerdict::Holds => "",
+                    FigureVerdict::Fails => "**beyond**",
+                    FigureVerdict::Undecided => "undecided",
+                }
             );
         }
     }

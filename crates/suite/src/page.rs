@@ -22,7 +22,11 @@ pub fn page(report: &SuiteReport) -> Page {
             parts.push(PagePart::Text(format!("Not evaluated: {reason}.")));
             continue;
         }
-        parts.push(PagePart::Text(format!("Limits: {}.", criterion.limits)));
+        let phases = match criterion.phases > report.phases {
+            true => format!(" {} start phases.", criterion.phases),
+            false => String::new(),
+        };
+        parts.push(PagePart::Text(format!("Limits: {}.{phases}", criterion.limits)));
         parts.push(PagePart::Table(figures(criterion)));
         parts.extend(scenarios(&criterion.texts));
     }
@@ -47,6 +51,7 @@ const fn tone(verdict: CriterionVerdict) -> Tone {
     match verdict {
         CriterionVerdict::Pass => Tone::Good,
         CriterionVerdict::Fail => Tone::Bad,
+        CriterionVerdict::Undecided => Tone::Plain,
         CriterionVerdict::NotEvaluated => Tone::Quiet,
     }
 }
@@ -68,8 +73,8 @@ fn scenarios(worlds: &[WorldText]) -> Vec<PagePart> {
     worlds.iter().map(folded).collect()
 }
 
-/// The figures that decide a verdict: those beyond their limits, else those whose mean is beyond while
-/// the confidence interval includes the limit, else the one that is nearest to its limit.
+/// The figures that decide a verdict: those beyond their limits, else those whose confidence interval
+/// includes the limit, else the one that is nearest to its limit.
 fn evidence(criterion: &CriterionReport) -> String {
     if let Some(reason) = &criterion.reason {
         return reason.clone();
@@ -102,7 +107,11 @@ fn verdicts(report: &SuiteReport) -> ReportTable {
         vec![
             TableCell::from(criterion.section.as_str()),
             TableCell::from(criterion.title.as_str()),
-            TableCell::from(criterion.verdict.word()).tone(tone(criterion.verdict)),
+            TableCell::from(match criterion.verdict {
+                CriterionVerdict::Undecided => "undecided",
+                other => other.word(),
+            })
+            .tone(tone(criterion.verdict)),
             TableCell::from(evidence(criterion)),
         ]
     };

@@ -1,11 +1,12 @@
 //! The runs of a suite by number, so that they can be made anywhere in any order.
 
+use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use crate::criteria::SuiteCriterion;
-use crate::evaluation::Evaluation;
-use crate::report::SuiteReport;
+use crate::evaluation::{Evaluation, RunTag};
+use crate::report::{CriterionVerdict, SuiteReport};
 use crate::{SuiteError, SuiteRequest};
 
 /// A request with the criteria to evaluate, and their runs in a fixed order: a run is a world with one
@@ -24,7 +25,7 @@ impl<'a> SuitePlan<'a> {
         let mut runs = 0;
         let mut first = |criterion: &'static SuiteCriterion| {
             let first = runs;
-            runs += Evaluation::count(request, criterion);
+            runs += Evaluation::tags(request, criterion).len();
             (criterion, first)
         };
         let criteria = criteria.iter().map(|criterion| first(criterion)).collect();
@@ -61,22 +62,30 @@ impl<'a> SuitePlan<'a> {
         stop: &AtomicBool,
         finished: &(impl Fn(usize) + Sync),
     ) -> Result<Vec<String>, SuiteError> {
-        let next = AtomicUsize::new(numbers.start);
+        self.run_some(&numbers.collect::<Vec<_>>(), threads, stop, finished)
+    }
+
+    fn run_some(
+        &self,
+        numbers: &[usize],
+        threads: usize,
+        stop: &AtomicBool,
+        finished: &(impl Fn(usize) + Sync),
+    ) -> Result<Vec<String>, SuiteError> {
+        let next = AtomicUsize::new(0);
         let count = AtomicUsize::new(0);
         let failed = AtomicBool::new(false);
         let results: Vec<Mutex<Option<Result<String, SuiteError>>>> =
-            numbers.clone().map(|_| Mutex::new(None)).collect();
+            numbers.iter().map(|_| Mutex::new(None)).collect();
         std::thread::scope(|scope| {
             for _ in 0..threads.clamp(1, numbers.len().max(1)) {
                 scope.spawn(|| {
                     while !failed.load(Ordering::Relaxed) {
-                        let number = next.fetch_add(1, Ordering::Relaxed);
-                        if number >= numbers.end {
-                            return;
-                        }
+                        let at = next.fetch_add(1, Ordering::Relaxed);
+                        let Some(&number) = numbers.get(at) else { return };
                         let result = self.run(number, stop);
                         failed.fetch_or(result.is_err(), Ordering::Relaxed);
-                        if let Ok(mut kept) = results[number - numbers.start].lock() {
+                        if let Ok(mut kept) = results[at].lock() {
                             *kept = Some(result);
                         }
                         finished(count.fetch_add(1, Ordering::Relaxed) + 1);
@@ -107,5 +116,69 @@ impl<'a> SuitePlan<'a> {
             Evaluation::report(self.request, criterion, &results[first..end])
         });
         Ok(SuiteReport::new(self.request, reports.collect::<Result<_, _>>()?))
+    }
+}
+
+/// Evaluates these criteria on `threads` threads, those that stay undecided with twice as many start
+/// phases, again and again until they are decided or have `budget`. The report is the same for any number
+/// of threads. `finished` is called after each run with the number of finished ones and of those known to
+/// be needed.
+///
+/// # Errors
+/// The first error of a run, in their order; `stop` ends the runs with an error.
+pub fn decide(
+    request: &SuiteRequest,
+    criteria: &[&'static SuiteCriterion],
+    budget: u32,
+    threads: usize,
+    stop: &AtomicBool,
+    finished: &(impl Fn(usize, usize) + Sync),
+) -> Result<SuiteReport, SuiteError> {
+    let mut report = SuiteReport::new(request, Vec::new());
+    let mut known: BTreeMap<(&str, RunTag), String> = BTreeMap::new();
+    let mut request = request.clone();
+    let mut open = criteria.to_vec();
+    let mut before = 0;
+    loop {
+        let plan = SuitePlan::new(&request, &open);
+        let tags: Vec<(&str, RunTag)> = plan
+            .criteria
+            .iter()
+            .flat_map(|(criterion, _)| {
+                let tags = Evaluation::tags(&request, criterion);
+                tags.into_iter().map(|tag| (criterion.section, tag))
+            })
+            .collect();
+        let missing: Vec<usize> =
+            (0..tags.len()).filter(|&number| !known.contains_key(&tags[number])).collect();
+        let runs = before + missing.len();
+        let results =
+            plan.run_some(&missing, threads, stop, &|done| finished(before + done, runs))?;
+        known.extend(missing.iter().zip(results).map(|(&number, result)| (tags[number], result)));
+        before = runs;
+        let results: Vec<String> =
+            tags.iter().map(|tag| known.get(tag).cloned().unwrap_or_default()).collect();
+        for criterion in plan.report(&results)?.criteria {
+            let same = report.criteria.iter_mut().find(|one| one.section == criterion.section);
+            match same {
+                Some(same) => *same = criterion,
+                None => report.criteria.push(criterion),
+            }
+        }
+        open.retain(|criterion| {
+            let is_open = |one: &crate::CriterionReport| {
+                one.section == criterion.section && one.verdict == CriterionVerdict::Undecided
+            };
+            report.criteria.iter().any(is_open)
+        });
+        // More phases are of no use where nothing depends on them.
+        let more = SuiteRequest { phases: budget.min(2 * request.phases), ..request.clone() };
+        open.retain(|criterion| {
+            Evaluation::tags(&more, criterion).len() > Evaluation::tags(&request, criterion).len()
+        });
+        if open.is_empty() {
+            return Ok(report);
+        }
+        request = more;
     }
 }

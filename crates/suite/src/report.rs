@@ -14,6 +14,8 @@ pub enum CriterionVerdict {
     Pass,
     /// A figure is beyond its limit.
     Fail,
+    /// None is, but the limit of one lies within its confidence interval, or nothing was measured.
+    Undecided,
     /// Not evaluated; `reason` says why.
     NotEvaluated,
 }
@@ -24,9 +26,23 @@ impl CriterionVerdict {
         match self {
             Self::Pass => "pass",
             Self::Fail => "FAIL",
+            Self::Undecided => "?",
             Self::NotEvaluated => "-",
         }
     }
+}
+
+/// The verdict on a figure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FigureVerdict {
+    /// It is on the right side of its limit with its whole confidence interval, or has no limit.
+    #[default]
+    Holds,
+    /// It is beyond its limit with its whole confidence interval.
+    Fails,
+    /// Its confidence interval includes the limit: more start phases may decide.
+    Undecided,
 }
 
 /// On which side of its limit a figure must be.
@@ -50,7 +66,7 @@ pub struct SuiteFigure {
     pub unit: String,
     /// The mean over all start phases.
     pub value: f64,
-    /// Half of its 95 % confidence interval, with several start phases.
+    /// Half of its 95 % confidence interval, with several start phases that differ.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confidence: Option<f64>,
     /// The worst of the references.
@@ -61,20 +77,17 @@ pub struct SuiteFigure {
     pub limit: Option<f64>,
     /// Its side of the limit.
     pub bound: FigureBound,
-    /// Whether it holds: the limit is met, or lies within the confidence interval.
+    /// Whether it does not fail.
     pub holds: bool,
+    /// The verdict: by the differences to the limit in the same start phases.
+    #[serde(default)]
+    pub verdict: FigureVerdict,
 }
 
 impl SuiteFigure {
-    /// The mean is beyond the limit, but the confidence interval includes it: more start phases may
-    /// decide.
+    /// The confidence interval includes the limit: more start phases may decide.
     pub fn is_undecided(&self) -> bool {
-        let beyond = match (self.bound, self.limit) {
-            (FigureBound::AtMost, Some(limit)) => self.value > limit,
-            (FigureBound::AtLeast, Some(limit)) => self.value < limit,
-            _ => false,
-        };
-        self.holds && beyond
+        self.verdict == FigureVerdict::Undecided
     }
 
     /// How much of the limit is used: 1 at the limit, more beyond it; `None` without a limit.
@@ -120,6 +133,9 @@ pub struct CriterionReport {
     pub reason: Option<String>,
     /// How its limits are set.
     pub limits: String,
+    /// Start phases of each of its worlds with several flows.
+    #[serde(default)]
+    pub phases: u32,
     /// Its figures.
     pub figures: Vec<SuiteFigure>,
     /// The names of its worlds with the sender under test.
@@ -132,14 +148,19 @@ pub struct CriterionReport {
 impl CriterionReport {
     pub(crate) fn new(
         criterion: &SuiteCriterion,
+        phases: u32,
         figures: Vec<SuiteFigure>,
         texts: Vec<WorldText>,
     ) -> Self {
-        let all = figures.iter().all(|figure| figure.holds);
-        let verdict = match (criterion.not_evaluated, all) {
-            (Some(_), _) => CriterionVerdict::NotEvaluated,
-            (None, true) => CriterionVerdict::Pass,
-            (None, false) => CriterionVerdict::Fail,
+        let has = |verdict| figures.iter().any(|figure| figure.verdict == verdict);
+        let verdict = if criterion.not_evaluated.is_some() {
+            CriterionVerdict::NotEvaluated
+        } else if has(FigureVerdict::Fails) {
+            CriterionVerdict::Fail
+        } else if has(FigureVerdict::Undecided) || figures.is_empty() {
+            CriterionVerdict::Undecided
+        } else {
+            CriterionVerdict::Pass
         };
         Self {
             section: criterion.section.to_owned(),
@@ -147,6 +168,7 @@ impl CriterionReport {
             verdict,
             reason: criterion.not_evaluated.map(str::to_owned),
             limits: criterion.limits.to_owned(),
+            phases,
             figures,
             worlds: texts.iter().map(|world| world.name.clone()).collect(),
             texts,
@@ -165,7 +187,8 @@ pub struct SuiteReport {
     pub sender: String,
     /// The references.
     pub against: Vec<String>,
-    /// Start phases of each world with several flows.
+    /// Start phases of each world with several flows, at least; a criterion that these did not decide
+    /// may have more.
     pub phases: u32,
     /// The criteria in the order of the document.
     pub criteria: Vec<CriterionReport>,

@@ -2,7 +2,7 @@
 
 use core::fmt::Write as _;
 
-use crate::report::{CriterionVerdict, FigureBound, SuiteFigure, SuiteReport};
+use crate::report::{CriterionVerdict, FigureBound, FigureVerdict, SuiteFigure, SuiteReport};
 
 /// A number with three or four significant digits.
 pub(crate) fn number(value: f64) -> String {
@@ -47,8 +47,12 @@ fn phases(report: &SuiteReport) -> String {
 
 /// The counts of verdicts in one sentence.
 pub(crate) fn summary(report: &SuiteReport) -> String {
+    let undecided = match report.count(CriterionVerdict::Undecided) {
+        0 => String::new(),
+        some => format!("{some} undecided, "),
+    };
     format!(
-        "{} criteria: {} pass, {} fail, {} not evaluated",
+        "{} criteria: {} pass, {} fail, {undecided}{} not evaluated",
         report.criteria.len(),
         report.count(CriterionVerdict::Pass),
         report.count(CriterionVerdict::Fail),
@@ -57,7 +61,7 @@ pub(crate) fn summary(report: &SuiteReport) -> String {
 }
 
 /// The verdicts, one line each, with the failed figures (`!`) and those whose confidence interval
-/// includes the limit although their mean is beyond it (`?`); `full`: with all figures and limits.
+/// includes the limit (`?`); `full`: with all figures and limits.
 pub fn render(report: &SuiteReport, full: bool) -> String {
     let mut text = format!(
         "{}: {} against {}{}\n\n",
@@ -77,16 +81,22 @@ pub fn render(report: &SuiteReport, full: bool) -> String {
         if let Some(reason) = &criterion.reason {
             let _ = write!(text, ": {reason}");
         }
+        if criterion.phases > report.phases {
+            let _ = write!(text, " ({} start phases)", criterion.phases);
+        }
+        if criterion.verdict == CriterionVerdict::Undecided && criterion.figures.is_empty() {
+            text.push_str(": nothing was measured");
+        }
         text.push('\n');
         if full && !criterion.limits.is_empty() {
             let _ = writeln!(text, "      limits: {}", criterion.limits);
         }
         let shown = |figure: &&SuiteFigure| full || !figure.holds || figure.is_undecided();
         for figure in criterion.figures.iter().filter(shown) {
-            let mark = match (figure.holds, figure.is_undecided()) {
-                (false, _) => '!',
-                (true, true) => '?',
-                (true, false) => ' ',
+            let mark = match figure.verdict {
+                FigureVerdict::Fails => '!',
+                FigureVerdict::Undecided => '?',
+                FigureVerdict::Holds => ' ',
             };
             let mut line = format!("    {mark} {}: {}", figure.name, value(figure));
             if figure.limit.is_some() {

@@ -5,10 +5,7 @@ mod without_sack;
 
 use core::hint::cold_path;
 
-use cc::{
-    CongestionEvent, CongestionSignal as Sign, Controller, RateController, RecoveryEnd,
-    WindowChange,
-};
+use cc::{CongestionEvent, CongestionSignal as Sign, Controller, RecoveryEnd, WindowChange};
 use machine::{Cx, Signal};
 use packet::{Options, Segment};
 use record::{Cause, Event, Purpose, Recorder, Shortcuts};
@@ -347,7 +344,7 @@ impl SendSide {
 
     /// Size of Linux's send buffer in windows (tcp_sndbuf_expand).
     pub(crate) fn windows_buffered(&self) -> u64 {
-        self.cc.rate_based().map_or(2, RateController::windows_buffered)
+        self.cc.rate_based().map_or(2, |cc| cc.windows_buffered())
     }
 
     fn expand_buffer<R: Recorder>(&mut self, conn: &Connection, cx: &mut Cx<'_, R>) {

@@ -3,8 +3,8 @@
 use core::hint::cold_path;
 
 use machine::Cx;
-use record::{Event, Recorder};
-use units::Offset;
+use record::{Event, Purpose, Recorder};
+use units::{Instant, Offset};
 
 use crate::endpoint::{TcpEndpoint, TcpState};
 use crate::loss::LossDetector;
@@ -42,8 +42,12 @@ impl TcpEndpoint {
         if self.snd.buffer.fin || !self.snd.may_write(&self.conn) {
             return 0;
         }
-        if self.snd.measures_rates() {
-            self.snd.check_app_limited(&self.conn);
+        self.note_process(cx.now);
+        // The rest of a call that waits for space is no other call (tcp_sendmsg_locked).
+        let continues = self.snd.tracks_tx() && self.snd.buffer.continues_call();
+        if self.snd.measures_rates() && !continues {
+            let now = self.conn.clock.read(cx.now);
+            self.snd.check_app_limited(&self.conn, now);
         }
         let mut call = None;
         let taken = match self.conn.cfg.profile.burst {
@@ -74,6 +78,14 @@ impl TcpEndpoint {
             self.snd.call.write = call;
         }
         taken
+    }
+
+    /// The application runs, which the timers of some machines notice.
+    fn note_process(&mut self, now: Instant) {
+        let pending = self.snd.pacing_timer(&self.timers);
+        if let Some(at) = self.conn.clock.note_process(now, pending) {
+            self.timers.set(Purpose::Pacing, at);
+        }
     }
 
     /// Reads all bytes received in order; returns how many.

@@ -1,5 +1,7 @@
 //! A kernel's clock: coarse ticks for timers, milliseconds for timestamps.
 
+mod device;
+
 use core::num::NonZeroU64;
 
 use units::ratio::{scaled, scaled_up};
@@ -22,6 +24,12 @@ pub(crate) struct KernelClock {
     wheel: bool,
     /// The tick in which a timer of the wheel last fired, plus one (its lower half).
     fired: u32,
+    /// Resolution of the clock source in nanoseconds, at least 1.
+    step: u32,
+    /// Nanoseconds of the current time that the clock source does not show.
+    hidden: u32,
+    /// When a process last ran, in nanoseconds, where the clock source is coarse.
+    process_ran: u64,
 }
 
 /// The last rounding of a timer's span: timers are restarted with almost every segment.
@@ -57,7 +65,18 @@ impl KernelClock {
     /// begins; timestamps count from `timestamp_base`.
     pub(crate) const fn new(hz: u32, phase: Duration, timestamp_base: u32) -> Self {
         let tick_nanos = Self::whole_tick(hz);
-        Self { hz, tick_nanos, phase, timestamp_base, by_ticks: false, wheel: false, fired: 0 }
+        Self {
+            hz,
+            tick_nanos,
+            phase,
+            timestamp_base,
+            by_ticks: false,
+            wheel: false,
+            fired: 0,
+            step: 1,
+            hidden: 0,
+            process_ran: 0,
+        }
     }
 
     const fn whole_tick(hz: u32) -> Option<NonZeroU64> {
@@ -80,6 +99,39 @@ impl KernelClock {
     /// coarser.
     pub(crate) const fn with_wheel(self, wheel: bool) -> Self {
         Self { wheel, ..self }
+    }
+
+    /// The same clock with a clock source that advances by `step` nanoseconds.
+    pub(crate) const fn with_step(self, step: u32) -> Self {
+        Self { step: if step == 0 { 1 } else { step }, ..self }
+    }
+
+    /// The time that the clock source shows.
+    #[inline(always)]
+    pub(crate) fn read(&mut self, now: Instant) -> Instant {
+        if unlikely(self.step > 1) { self.read_coarse(now) } else { now }
+    }
+
+    #[cold]
+    fn read_coarse(&mut self, now: Instant) -> Instant {
+        self.hidden = (now.as_nanos() % u64::from(self.step)) as u32;
+        Instant::from_nanos(now.as_nanos() - u64::from(self.hidden))
+    }
+
+    /// The time that one reading of the clock takes in the context of a process.
+    pub(crate) fn reading(&self) -> Duration {
+        Duration::from_nanos(self.step.into())
+    }
+
+    /// A time as a stamp in whole microseconds (`tcp_clock_us`), where the clock source is coarse.
+    #[inline(always)]
+    pub(crate) const fn stamp(&self, at: Instant) -> Instant {
+        if self.step == 1 { at } else { Instant::from_nanos(at.as_nanos() / 1_000 * 1_000) }
+    }
+
+    /// Is the clock source as fine as time?
+    pub(crate) const fn is_exact(&self) -> bool {
+        self.step == 1
     }
 
     /// A timer of the wheel fires now. Until the next tick the wheel is one tick ahead (`base->clk` of

@@ -94,7 +94,8 @@ impl TcpEndpoint {
         let mss = profile.mtu - cfg.ip.header_len() - 20;
         let clock = KernelClock::new(profile.hz, cfg.clock_phase, cfg.timestamp)
             .with_timestamps_by_ticks(profile.timestamps_by_ticks)
-            .with_wheel(profile.rules.sending.timer_wheel);
+            .with_wheel(profile.rules.sending.timer_wheel)
+            .with_step(profile.clock_step);
         let state = match cfg.side {
             TcpSide::Client => TcpState::Closed,
             TcpSide::Server => TcpState::Listen,
@@ -390,7 +391,10 @@ impl machine::Endpoint for TcpEndpoint {
             if !matches!(purpose, Purpose::Pacing | Purpose::TimeWait) {
                 self.conn.clock.note_fired(cx.now);
             }
+            let exact = cx.now;
+            cx.now = self.conn.clock.read(exact);
             self.on_timer(cx, purpose);
+            cx.now = exact;
         }
     }
 
@@ -406,7 +410,14 @@ impl machine::Endpoint for TcpEndpoint {
             *slot = sent;
             return Ok(());
         }
-        if self.wants_to_send() { self.output(cx, slot) } else { Err(self.snd.call.waiting) }
+        if !self.wants_to_send() {
+            return Err(self.snd.call.waiting);
+        }
+        let exact = cx.now;
+        cx.now = self.conn.clock.read(exact);
+        let sent = self.output(cx, slot);
+        cx.now = exact;
+        sent
     }
 
     #[inline]

@@ -57,6 +57,7 @@ impl TcpEndpoint {
                 sack_permitted: sack,
                 layout: self.conn.layout(),
                 fast_open,
+                ..SynOptions::default()
             }),
             payload: data,
             ..Segment::default()

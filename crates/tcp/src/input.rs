@@ -44,6 +44,8 @@ impl TcpEndpoint {
         segment: impl Fn() -> Segment,
     ) {
         self.snd.call.batch = PacketBatch::NONE;
+        let exact = cx.now;
+        cx.now = self.conn.clock.read(exact);
         if R::SHORTCUTS.has(Shortcuts::ARRIVAL)
             && self.snd.takes_fast_path(&self.conn, &self.rcv, &segment())
         {
@@ -51,6 +53,7 @@ impl TcpEndpoint {
         } else {
             self.input_slow_path(cx, &segment());
         }
+        cx.now = exact;
     }
 
     fn input_slow_path<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, segment: &Segment) {

@@ -365,6 +365,11 @@ const KNOBS: &[Knob] = &[
         "phase in which ProbeBW of BBR begins; 1: random, as the kernel; not a sysctl",
     ),
     linux(
+        "ip-route.initcwnd",
+        KnobSlot::Count { at: |p| Some(&mut p.initial_packets), least: 1, most: 1_000 },
+        "packets of the initial window (`ip route ... initcwnd 10`)",
+    ),
+    linux(
         "ip-route.quickack",
         KnobSlot::Switch { at: field!(acks, Linux, always_quick) },
         "never delay an ACK (`ip route ... quickack 1`)",

@@ -13,9 +13,10 @@ mod rules;
 use core::ops::{Deref, DerefMut};
 use std::sync::{Arc, LazyLock};
 
+use cc::bbr3::ProbeDraw;
 use cc::cubic::CubicVariant;
 use cc::registry::{self, Algorithm, ControllerNameError};
-use cc::{AnyController, Bbr, FreeBsdCubic, LinuxCubic, LinuxReno, NewReno, RfcCubic};
+use cc::{AnyController, Bbr, Bbr3, FreeBsdCubic, LinuxCubic, LinuxReno, NewReno, RfcCubic};
 use packet::SynLayout;
 use recovery::RtoBounds;
 use recovery::burst_rack::BurstLimit;
@@ -115,6 +116,12 @@ pub struct TcpProfile {
     pub retries: u32,
     /// Phase in which ProbeBW of BBR begins; 1: drawn (see [`Bbr::beginning_with`]).
     pub bbr_phase: u32,
+    /// Resolution of the clock source in nanoseconds: 256 of a kernel in User-Mode Linux, else 1.
+    pub clock_step: u32,
+    /// Draws of the first cycles of BBR version 3, as a recording of a kernel shows them; none: drawn.
+    pub bbr3_draws: &'static [ProbeDraw],
+    /// Packets of the initial window of Linux (`initcwnd` of a route).
+    pub initial_packets: u32,
     /// Retransmission of SYN and SYN-ACK.
     pub syn: SynRule,
     /// Probes of a zero window.
@@ -468,6 +475,12 @@ pub const NAMES: [&str; 10] = [
 ];
 
 impl TcpProfile {
+    /// Does the stack build bursts for any network card? Linux splits them itself for one without TSO
+    /// (sk_setup_caps adds `NETIF_F_GSO_SOFTWARE` for every socket of TCP, since 4.17).
+    pub const fn has_software_gso(&self) -> bool {
+        matches!(self.burst, BurstRule::Linux(_))
+    }
+
     /// Is this a profile of FreeBSD's RACK stack?
     pub const fn has_rack(&self) -> bool {
         matches!(self.loss, LossDetectionRule::FreeBsdRack(_))
@@ -501,7 +514,7 @@ impl TcpProfile {
     /// # Errors [`ControllerNameError`]: whether the name is unknown or belongs to another stack.
     pub fn algorithm(&self, name: &str) -> Result<Algorithm, ControllerNameError> {
         match registry::find(name, self.cubic) {
-            Ok(Algorithm::Bbr) if self.family != Family::Linux => {
+            Ok(Algorithm::Bbr | Algorithm::Bbr3) if self.family != Family::Linux => {
                 Err(ControllerNameError::OtherStack)
             }
             found => found,
@@ -512,14 +525,21 @@ impl TcpProfile {
     pub fn build(&self, algorithm: Algorithm, draws: &RandomStream) -> AnyController {
         match algorithm {
             Algorithm::NewReno => NewReno::new(self.newreno).into(),
-            Algorithm::Reno => LinuxReno::new().into(),
+            Algorithm::Reno => LinuxReno::new().beginning_at(self.initial_packets).into(),
             Algorithm::Bbr => {
-                Bbr::new(self.hz, draws.clone()).beginning_with(self.bbr_phase as u8).into()
+                let bbr = Bbr::new(self.hz, draws.clone()).beginning_at(self.initial_packets);
+                bbr.beginning_with(self.bbr_phase as u8).into()
             }
+            Algorithm::Bbr3 => Bbr3::new(self.hz, draws.clone())
+                .beginning_at(self.initial_packets)
+                .drawing(self.bbr3_draws)
+                .into(),
             Algorithm::Cubic(CubicVariant::FreeBsd(params)) => {
                 FreeBsdCubic::new(params, self.newreno, self.hz).into()
             }
-            Algorithm::Cubic(CubicVariant::Linux) => LinuxCubic::new(self.hz).into(),
+            Algorithm::Cubic(CubicVariant::Linux) => {
+                LinuxCubic::new(self.hz).beginning_at(self.initial_packets).into()
+            }
             Algorithm::Cubic(CubicVariant::Rfc) => RfcCubic::new().into(),
             Algorithm::Outside(outside) => match self.rto {
                 RtoRule::Linux => outside.on_linux(),

@@ -11,8 +11,9 @@
 //! other controllers here.
 
 pub(crate) mod state;
+mod tx_state;
 
-use cc::{Controller, DeliveryRate, RateController, RateSample};
+use cc::{Controller, DeliveryRate, PathSignals, RateSample};
 use machine::Cx;
 use record::{Cause, Purpose, Recorder};
 use recovery::RttEstimator;
@@ -27,6 +28,9 @@ pub(crate) use state::{AckDelivery, RateState};
 /// Packets sent before pacing begins (tcp_update_skb_after_send).
 const UNPACED: u64 = 10;
 
+/// Bursts that the device takes before it completes the first (tcp_small_queue_check).
+const BURSTS_OF_DEVICE: u32 = 2;
+
 fn narrow(n: u64) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)
 }
@@ -35,10 +39,19 @@ impl SendSide {
     /// Allocates the rate state after the handshake, if the controller is rate-based.
     pub(crate) fn keep_rates(&mut self, conn: &Connection, now: Instant) {
         let controls = self.cc.rate_based().is_some();
+        let tracks_tx = self.cc.rate_based().is_some_and(|cc| cc.needs_tx_state());
+        if tracks_tx {
+            self.scoreboard.list_lost();
+        }
         self.rates = (controls || conn.cfg.profile.measures_rates).then(|| {
             Box::new(RateState {
                 delivery: DeliveryRates::new(now, Offset(1)),
                 controls,
+                tracks_tx,
+                first_call: (!conn.clock.is_exact()).then(|| (conn.clock.exact(now), 0)),
+                acks_probe: false,
+                echoed: false,
+                probe_app_limited: false,
                 measured: None,
                 next_departure: now,
                 in_flight_before: 0,
@@ -86,7 +99,10 @@ impl SendSide {
     }
 
     /// On a write, checks whether the sender was application-limited (tcp_rate_check_app_limited).
-    pub(crate) fn check_app_limited(&mut self, conn: &Connection) {
+    pub(crate) fn check_app_limited(&mut self, conn: &Connection, now: Instant) {
+        if self.tracks_tx() && self.device_holds_data(conn, now) {
+            return;
+        }
         let in_flight = self.packets_in_flight();
         let (unsent, mss) = (self.data_end().since(self.nxt).get(), conn.mss());
         let limits = unsent < mss
@@ -115,9 +131,12 @@ impl SendSide {
         let paces = rate > 0 && self.totals.data_packets >= UNPACED && self.is_rate_based();
         let Some(rates) = &mut self.rates else { return };
         if repeated {
-            rates.delivery.on_retransmitted(start, end, now);
+            rates.delivery.on_retransmitted(&self.scoreboard, start, end, now);
         }
         rates.delivery.on_sent(&self.scoreboard);
+        if let Some((_, bursts)) = &mut rates.first_call {
+            *bursts += 1;
+        }
         let prior = rates.next_departure;
         rates.next_departure = prior.max(now);
         if paces {
@@ -150,12 +169,29 @@ impl SendSide {
         let wants = end > nxt
             || (conn.fin_wanted() && nxt == end)
             || (self.scoreboard.any_lost() && !self.holds_retransmissions());
+        if let Some(until) = self.call_reaches(conn, now).filter(|_| wants) {
+            timers.set(Purpose::Pacing, until);
+            return true;
+        }
         let Some(rates) = &self.rates else { return false };
         let held = wants && rates.next_departure > now;
-        if held {
-            timers.set(Purpose::Pacing, rates.next_departure);
+        // tcp_pacing_check starts no timer that runs.
+        if held && (conn.clock.is_exact() || !timers.runs(Purpose::Pacing)) {
+            timers.set(Purpose::Pacing, conn.clock.hrtimer_at(rates.next_departure, now));
         }
         held
+    }
+
+    /// When the application's first call gets to the next burst, if that is later than now. Waking up and the first
+    /// transmission read the clock, and so does each further one, for as many bursts as the device takes at once
+    /// (tcp_push_one, tcp_small_queue_check).
+    fn call_reaches(&mut self, conn: &Connection, now: Instant) -> Option<Instant> {
+        let acknowledged = self.una > Offset(1);
+        let rates = self.rates.as_mut()?;
+        let (began, bursts) = rates.first_call.filter(|_| !acknowledged)?;
+        let readings = 2 + u64::from(bursts.div_ceil(BURSTS_OF_DEVICE));
+        let until = began + conn.clock.reading() * readings;
+        (until > conn.clock.exact(now)).then_some(until)
     }
 
     /// What a timer for data in flight runs longer since pacing holds back the next packet, in whole ticks
@@ -166,6 +202,12 @@ impl SendSide {
             None => Duration::ZERO,
             Some(rates) => conn.delay_of(rates, now),
         }
+    }
+
+    /// What the pacing timer waits for, if it runs.
+    pub(crate) fn pacing_timer(&self, timers: &Timers) -> Option<Instant> {
+        let rates = self.rates.as_ref()?;
+        timers.runs(Purpose::Pacing).then_some(rates.next_departure)
     }
 
     /// Lets pacing hold back the next packet until then.
@@ -206,8 +248,11 @@ impl SendSide {
             other => other.srtt().map_or(0, |srtt| narrow(srtt.as_micros())),
         };
         let (ticks, min_rtt, una) = (conn.clock.tick(cx.now), self.totals.min_rtt, self.una);
-        let mss = conn.mss();
+        let (mss, window_limited) = (conn.mss(), self.usage.limited);
         let Some(rates) = &mut self.rates else { return };
+        if rates.echoed {
+            rates.delivery.count_marked(of.packets);
+        }
         let rate = rates.delivery.generate(cx.now, of.packets, min_rtt, rates.reneged);
         rates.delivery.acknowledge(una);
         let higher = |now: &DeliveryRateSample| {
@@ -241,9 +286,17 @@ impl SendSide {
             prior_in_flight: narrow(rates.in_flight_before),
             in_flight: narrow(in_flight),
             until_next_departure: rates.next_departure.max(cx.now).since(cx.now),
+            signals: PathSignals {
+                now: cx.now,
+                tx: rates.tx_sample(lost),
+                acks_probe: rates.acks_probe,
+                ece: rates.echoed,
+                window_limited,
+                delivered_ce: rates.delivery.delivered_ce(),
+            },
         };
         let change = self.cc.on_rate_sample(&sample);
-        if self.cc.rate_based().is_some_and(RateController::sends_little)
+        if self.cc.rate_based().is_some_and(|cc| cc.sends_little())
             && let Some(rates) = &mut self.rates
         {
             rates.delivery.set_app_limited(in_flight);

@@ -57,8 +57,11 @@ impl SendSide {
         };
         // The kernel's ticks have a phase of their own.
         let phase = conn.clock.phase();
-        let since =
-            |sent: Instant| RttMeasurement::Timed { sent: sent + phase, acked: cx.now + phase };
+        let (clock, now) = (conn.clock, conn.clock.stamp(cx.now));
+        let since = |sent: Instant| RttMeasurement::Timed {
+            sent: clock.stamp(sent) + phase,
+            acked: now + phase,
+        };
         let timed = timed.map(|(_, sent)| sent);
         let sample = match self.rtt.estimator {
             RttEstimator::FreeBsd(_) | RttEstimator::Rfc(_) => by_echo().or(timed.map(since)),
@@ -78,7 +81,7 @@ impl SendSide {
         });
         // Linux takes the minimum from the newest segment acknowledged (ca_rtt).
         let newest = match (&self.rtt.estimator, delivered.newest_sent()) {
-            (RttEstimator::Linux(_), Some(sent)) => cx.now.since(sent).min(rtt),
+            (RttEstimator::Linux(_), Some(sent)) => now.since(clock.stamp(sent)).min(rtt),
             _ => rtt,
         };
         self.note_rtt(conn, cx, ack, rtt, newest);
@@ -97,7 +100,8 @@ impl SendSide {
         let RttEstimator::Linux(linux) = &mut self.rtt.estimator else {
             return self.take_rtt(conn, cx, segment, ack, &DeliveredPackets::row(row));
         };
-        let since = |sent| cx.now.since(sent);
+        let (clock, now) = (conn.clock, conn.clock.stamp(cx.now));
+        let since = |sent| now.since(clock.stamp(sent));
         let rtt = linux.on_round_trip(since(row.first.sent_at), ack, self.nxt);
         if self.rtt.timing.is_some_and(|(at, _)| ack > at) {
             self.rtt.timing = None;

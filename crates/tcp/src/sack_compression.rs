@@ -54,7 +54,9 @@ impl ReceiveSide {
         let twentieth = rtt.as_nanos() / 20;
         let delay =
             twentieth.min(u64::from(compression.delay_ns)) + u64::from(compression.slack_ns);
-        timers.set(Purpose::DelayedAck, now + Duration::from_nanos(delay));
+        let due = now + Duration::from_nanos(delay);
+        let leftover = compressed.leftover.filter(|&leftover| leftover > now);
+        timers.set(Purpose::DelayedAck, leftover.map_or(due, |leftover| leftover.min(due)));
         false
     }
 }
@@ -145,6 +147,33 @@ mod tests {
         assert_eq!(blocks(&[60, 61, 70, 71]), (vec![60, 41], 1, true));
         // An old third block is extended where it is.
         assert_eq!(blocks(&[60, 61, 70, 71, 50]), (vec![70, 60, 41], 0, false));
+    }
+
+    #[test]
+    fn the_timer_of_a_delayed_ack_sent_before_sends_what_is_held_back() {
+        // tcp_delack_timer_handler; wide world 36 of seed 9001 against a kernel 6.12.
+        let (_, mut pair) = acks_of(4, |_| ());
+        let leftover = pair.server.rcv.compressed.leftover.unwrap();
+        let before = leftover.since(units::Instant::ZERO) - Duration::from_micros(500);
+        pair.run(before);
+        pair.now = units::Instant::ZERO + before;
+        assert_eq!(pair.server.rcv.compressed.waiting, 0);
+        let acks = pair.acks().count();
+        let segment = Segment {
+            dir: packet::Dir::Forward,
+            seq: SeqNum(1_001 + 45 * 1_448),
+            ack: SeqNum(2_000_000_001),
+            payload: 1_448,
+            flags: Flags::ACK,
+            window: 1_000,
+            ..*pair.log.last().unwrap()
+        };
+        pair.arrive(&segment);
+        pair.serve();
+        assert_eq!((pair.server.rcv.compressed.waiting, pair.acks().count()), (1, acks));
+        assert_eq!(pair.server.deadline(record::Purpose::DelayedAck), Some(leftover));
+        pair.run(before + Duration::from_micros(500));
+        assert_eq!((pair.server.rcv.compressed.waiting, pair.acks().count()), (0, acks + 1));
     }
 
     #[test]

@@ -305,6 +305,11 @@ impl SendBuffer {
         self.wanted = 0;
     }
 
+    /// Linux: would a write be the rest of a call that has waited for space?
+    pub(crate) const fn continues_call(&self) -> bool {
+        self.copied
+    }
+
     /// Is a writer blocked?
     pub(crate) const fn starved(&self) -> bool {
         self.wanted > 0

@@ -1,7 +1,8 @@
 //! The sender's state as recorders see it.
 
-use cc::Controller;
-use record::Sender;
+use cc::bbr3::{BbrMode, ProbePhase};
+use cc::{Bbr3, Controller};
+use record::{BbrPhase, BbrState, Sender};
 use units::{Bytes, Duration, Offset, Rate};
 
 use crate::connection::Connection;
@@ -101,5 +102,40 @@ impl Sender for RecordedSender<'_> {
     #[inline(always)]
     fn pacing(&self) -> Option<Rate> {
         Rate::from_bits_per_second(self.snd.pacing_rate().saturating_mul(8))
+    }
+
+    fn bbr(&self) -> Option<BbrState> {
+        self.snd.cc.bbr3().map(bbr_state)
+    }
+}
+
+/// `bbr_get_info`.
+#[cold]
+fn bbr_state(cc: &Bbr3) -> BbrState {
+    let (draw, draws) = cc.draw();
+    let (bw_hi, bw_lo) = cc.bandwidths();
+    let [inflight_hi, inflight_lo] = cc.inflight_bounds();
+    let [pacing_gain, cwnd_gain] = cc.gains();
+    let phase = match cc.mode() {
+        (BbrMode::Startup, _) => BbrPhase::Startup,
+        (BbrMode::Drain, _) => BbrPhase::Drain,
+        (BbrMode::ProbeRtt, _) => BbrPhase::ProbeRtt,
+        (BbrMode::ProbeBw, ProbePhase::Up) => BbrPhase::Up,
+        (BbrMode::ProbeBw, ProbePhase::Down) => BbrPhase::Down,
+        (BbrMode::ProbeBw, ProbePhase::Cruise) => BbrPhase::Cruise,
+        (BbrMode::ProbeBw, ProbePhase::Refill) => BbrPhase::Refill,
+    };
+    BbrState {
+        phase,
+        bw_hi: cc.bytes_per_second_of(bw_hi),
+        bw_lo: bw_lo.map(|bw| cc.bytes_per_second_of(bw)),
+        inflight_hi,
+        inflight_lo,
+        pacing_gain,
+        cwnd_gain,
+        min_rtt_us: cc.min_rtt_us(),
+        draws,
+        rounds: draw.rounds,
+        wait_us: draw.wait_us,
     }
 }

@@ -217,6 +217,9 @@ pub(crate) struct CompressedAcks {
     /// (`dup_ack_counter`).
     pub(crate) place: Offset,
     pub(crate) gone: u8,
+    /// When the timer of the last delayed ACK expires: it still runs after its ACK was sent, and sends what is held back
+    /// then (tcp_delack_timer_handler).
+    pub(crate) leftover: Option<Instant>,
 }
 
 /// Data that arrived twice.

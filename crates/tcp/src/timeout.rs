@@ -72,6 +72,10 @@ impl TcpEndpoint {
         }
         cold_path();
         self.respond(cx);
+        if self.rcv.compressed.leftover == Some(cx.now) {
+            // That of a delayed ACK reads the clock (tcp_mstamp_refresh).
+            return;
+        }
         let val = self.conn.clock.timestamp(self.snd.last.received.max(self.snd.last.sent));
         if let Some(ack) = self.outbox.as_mut().and_then(|outbox| outbox.back_mut()) {
             ack.timestamps = ack.timestamps.map(|stamps| Timestamps { val, ..stamps });
@@ -99,6 +103,7 @@ impl SendSide {
             return TimerOutcome::GiveUp;
         }
         self.totals.timeouts += 1;
+        self.begin_tx_sample(conn, cx.now, false);
         if !self.syn_times_out_linearly(conn) {
             self.rtt.estimator.on_timeout(self.rexmt.shift);
         }

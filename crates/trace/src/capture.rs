@@ -50,6 +50,8 @@ pub enum CaptureItem<'a> {
     Frame(CapturedFrame<'a>),
     /// A problem; reading continues.
     Problem(CaptureProblem),
+    /// Secrets of TLS in the file: a key log.
+    Secrets(&'a [u8]),
 }
 
 /// A captured frame.

@@ -161,7 +161,7 @@ fn segments() -> impl Strategy<Value = (Segment, PacketDirection)> {
                     window_scale: Some(scale),
                     sack_permitted: true,
                     layout: SynLayout::FreeBsd,
-                    fast_open: None,
+                    ..SynOptions::default()
                 }),
                 false => blocks.into(),
             };

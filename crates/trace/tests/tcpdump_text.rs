@@ -118,7 +118,7 @@ fn segment(line: &TcpdumpLine<'_>, isn: SeqNum, peer_isn: SeqNum) -> Segment {
         window_scale: options.window_scale,
         sack_permitted: options.sack_permitted,
         layout: if from_sender { SynLayout::FreeBsd } else { SynLayout::Linux },
-        fast_open: None,
+        ..SynOptions::default()
     };
     Segment {
         flags: line.flags,
@@ -387,4 +387,21 @@ proptest! {
             }
         }
     }
+}
+
+/// `tcpdump -e`: a link header is in place of `IP`, with `-v` the packet is in the next line.
+#[test]
+fn link_headers_precede_packets() {
+    let text = "\
+12:00:00.000000 02:00:00:00:00:01 > 02:00:00:00:00:02, ethertype IPv4 (0x0800), length 74: 10.0.0.1.40000 > 10.0.0.2.5001: Flags [S], seq 100, win 64240, options [mss 1460], length 0
+12:00:00.040000 02:00:00:00:00:02 (oui Unknown) > 02:00:00:00:00:01, ethertype 802.1Q (0x8100), length 78: vlan 5, p 0, ethertype IPv4 (0x0800), 10.0.0.2.5001 > 10.0.0.1.40000: Flags [S.], seq 500, ack 101, win 65160, options [mss 1460], length 0
+12:00:00.040100 02:00:00:00:00:01 > 02:00:00:00:00:02, ethertype IPv4 (0x0800), length 66: (tos 0x0, ttl 64, id 2, offset 0, flags [DF], proto TCP (6), length 52)
+    10.0.0.1.40000 > 10.0.0.2.5001: Flags [.], cksum 0x1234 (correct), ack 501, win 502, length 0
+12:00:00.040200 eth0  Out ifindex 2 02:00:00:00:00:01 ethertype IPv6 (0x86dd), length 1520: 2001:db8::1.40000 > 2001:db8::2.5001: Flags [.], seq 101:1549, ack 501, win 502, length 1448
+";
+    let lines = read(text).unwrap();
+    assert_eq!(lines.len(), 4);
+    assert_eq!((lines[0].src.host, lines[0].src.port), ("10.0.0.1", Some("40000")));
+    assert_eq!((lines[1].dst.host, lines[2].window), ("10.0.0.1", 502));
+    assert_eq!((lines[3].src.host, lines[3].length), ("2001:db8::1", 1_448));
 }

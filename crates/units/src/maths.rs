@@ -19,6 +19,16 @@ pub fn log2(x: f64) -> f64 {
     libm::log2(x)
 }
 
+/// The error function.
+pub fn erf(x: f64) -> f64 {
+    libm::erf(x)
+}
+
+/// `x` rounded to the nearest integer, halves to the even one.
+pub fn rint(x: f64) -> f64 {
+    libm::rint(x)
+}
+
 /// `x` to the power of 3/4, computed with exactly rounded operations; `x` must not be negative.
 pub fn three_quarters(x: f64) -> f64 {
     let root = x.sqrt();
@@ -36,6 +46,8 @@ mod tests {
         assert_eq!(pow(0.98, 6.5).to_bits(), 0.876_939_216_399_918_9_f64.to_bits());
         assert_eq!(log2(10.0).to_bits(), core::f64::consts::LOG2_10.to_bits());
         assert_eq!(three_quarters(16.0).to_bits(), 8.0_f64.to_bits());
+        assert_eq!(erf(0.5).to_bits(), 0.520_499_877_813_046_5_f64.to_bits());
+        assert_eq!([rint(2.5), rint(-3.5), rint(2.6)].map(|x| x as i32), [2, -4, 3]);
         assert_eq!(cbrt(-27.0).to_bits(), (-3.0_f64).to_bits());
     }
 }

@@ -8,6 +8,9 @@ pub struct Ratio {
 }
 
 impl Ratio {
+    /// Zero.
+    pub const ZERO: Self = Self { num: 0, den: 1 };
+
     /// `num / den`; `None` if `den` is zero.
     pub const fn new(num: u64, den: u64) -> Option<Self> {
         if den == 0 { None } else { Some(Self { num, den }) }

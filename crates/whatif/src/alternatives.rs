@@ -1,12 +1,12 @@
 //! The requested alternatives.
 
-use fit::{FittedTransfer, LossPattern, PathDoubt};
+use fit::{FittedTransfer, LossPattern, PathDoubt, WordError};
 use runner::stop::StopFlag;
 use tcp::knobs::find;
 use tcp::profile::TcpProfile;
 
-use super::prediction::{Absent, PredictionBasis, prediction};
-use super::settings::{compared_sender, scenario_setting};
+use super::prediction::{PredictionBasis, prediction};
+use super::settings::{GivenSetting, compared_sender};
 use super::simulate::{simulate, with_kernels};
 use super::{
     Alternative, BestSender, Candidate, KernelRunner, SimulatedTransfer, WhatIfError,
@@ -19,6 +19,46 @@ const SEEDS: u64 = 10;
 /// Keys of the losses and of the queue of a fitted path.
 const LOSS: &str = "path.forward.loss=";
 const BUFFER: &str = "link.buffer=";
+
+/// Runs of the recorded sender with as many losses at random, and how far the median may be from the recorded losses.
+const CHECKS: u64 = 5;
+const MOST_OFF: f64 = 0.15;
+/// Of one more run than these [`CHECKS`], 95 in 100 are within this number of standard deviations of their mean:
+/// Student's t of four degrees of freedom, 2.776, times the root of 1 + 1/5.
+const DEVIATIONS: f64 = 3.041;
+
+/// Why a change says nothing about a fit.
+const NOT_RANDOM: &str = "the losses are not like random ones: with as many at random, the recorded sender takes another time";
+const NO_LOSSES: &str = "the fitted path has no losses but those of a full queue or an outage";
+const NO_FULL_QUEUE: &str = "no queue was seen full: the fitted losses are others";
+
+/// What of the path a change names and the fit does not have, if it is so.
+type AbsentPart = Option<&'static str>;
+
+/// The fit with those of `changes` that are no keys of its scenario, and the part of the path that it does not have;
+/// the others remain in `changes`.
+fn with_words(
+    fitted: &dyn FittedTransfer,
+    changes: &mut Vec<String>,
+) -> Result<(Option<Box<dyn FittedTransfer>>, AbsentPart), WhatIfError> {
+    let mut changed: Option<Box<dyn FittedTransfer>> = None;
+    let mut absent = None;
+    let mut rest = Vec::new();
+    for change in changes.drain(..) {
+        let (key, value) = change.split_once('=').unwrap_or((&change, ""));
+        let (key, value) = (key.trim(), value.trim().trim_matches('"'));
+        match changed.as_deref().unwrap_or(fitted).with_word(key, value) {
+            Ok(None) => rest.push(change),
+            Ok(Some(other)) => changed = Some(other),
+            Err(WordError::Absent(what)) => absent = Some(what),
+            Err(WordError::Value(expected)) => {
+                return Err(WhatIfError::Value { setting: change.clone(), expected });
+            }
+        }
+    }
+    *changes = rest;
+    Ok((changed, absent))
+}
 
 /// A fitted transfer whose recorded sender was simulated, and on which alternatives are tried.
 #[derive(Clone, Copy)]
@@ -58,7 +98,7 @@ impl FittedPath<'_> {
 
     /// The best sender that has the changed knobs, if its system is unknown.
     fn sender_with(&self, set: &[String]) -> NamedSender<'_> {
-        let changes = set.iter().map(|one| scenario_setting(one));
+        let changes = set.iter().map(|one| GivenSetting::of(one).text);
         let knobs = changes.filter_map(|one| {
             Some(one.strip_prefix("sender.knobs.")?.split('=').next()?.trim_matches('"').to_owned())
         });
@@ -72,31 +112,55 @@ impl FittedPath<'_> {
         core::iter::once(best).chain(others).find(|one| has(one.0)).unwrap_or(best)
     }
 
+    /// Whether the recorded sender takes about its time with as many losses at random.
+    fn is_as_random(&self, fitted: &dyn FittedTransfer) -> Result<bool, WhatIfError> {
+        let mut times = Vec::new();
+        for seed in 1..=CHECKS {
+            let text = fitted.scenario(self.best.profile, self.best.cc, LossPattern::Random, seed);
+            times.push(simulate(&text, &[], fitted, self.stop)?.0.time_s);
+        }
+        times.sort_by(f64::total_cmp);
+        let median = times[times.len() / 2];
+        let recorded = self.best.time_s;
+        let is_near = (median / recorded - 1.0).abs() <= MOST_OFF;
+        Ok(is_near || is_one_of(&times, recorded))
+    }
+
     /// Simulates `sender` with the changes `set`.
     pub(crate) fn alternative(
         &self,
         sender: NamedSender<'_>,
         set: &[String],
     ) -> Result<Alternative, WhatIfError> {
-        let mut changes: Vec<String> = set.iter().map(|one| scenario_setting(one)).collect();
+        let settings: Vec<_> = set.iter().map(|one| GivenSetting::of(one)).collect();
+        let mut changes: Vec<String> = settings.iter().map(|one| one.text.clone()).collect();
         let of_knobs = self.fitted.for_knobs(&changes);
-        let fitted = of_knobs.as_deref().unwrap_or(self.fitted);
+        let (of_words, without) =
+            with_words(of_knobs.as_deref().unwrap_or(self.fitted), &mut changes)?;
+        let fitted = of_words.as_deref().or(of_knobs.as_deref()).unwrap_or(self.fitted);
         let changes_of = |key: &str| changes.iter().any(|change| change.contains(key));
         let absent = match () {
-            () if changes_of(LOSS) && !fitted.is_random() => Some(Absent::Losses),
+            () if changes_of(LOSS) && !fitted.is_random() => Some(NO_LOSSES),
             () if changes_of(BUFFER) && fitted.is_random() && !fitted.has_full_queue() => {
-                Some(Absent::FullQueue)
+                Some(NO_FULL_QUEUE)
             }
-            () => None,
+            () => without,
         };
         changes.retain(|change| fitted.is_random() || !change.starts_with(LOSS));
+        let changes: Vec<String> =
+            changes.into_iter().map(|change| fitted.located(change)).collect();
+        let absent = match absent {
+            None if fitted.is_random() && !self.is_as_random(fitted)? => Some(NOT_RANDOM),
+            absent => absent,
+        };
         let (pattern, seeds) = match fitted.is_random() {
             true => (LossPattern::Random, SEEDS),
             false => (LossPattern::Same, 1),
         };
         let run = |fitted: &dyn FittedTransfer, seed| {
             let text = fitted.scenario(sender.0, sender.1, pattern, seed);
-            simulate(&text, &changes, fitted, self.stop)
+            let simulated = simulate(&text, &changes, fitted, self.stop);
+            simulated.map_err(|error| at_given_text(error, &settings))
         };
         let mut courses = Vec::new();
         for seed in 1..=seeds {
@@ -110,7 +174,7 @@ impl FittedPath<'_> {
         for (doubt, other) in fitted.other_paths() {
             let key = match doubt {
                 PathDoubt::Rate => "link.rate=",
-                PathDoubt::Queue => BUFFER,
+                PathDoubt::Queue | PathDoubt::Others => BUFFER,
             };
             if !changes.iter().any(|change| change.contains(key)) {
                 others.push((doubt, time(&run(&*other, seed)?)));
@@ -139,5 +203,37 @@ impl FittedPath<'_> {
             time_ratio: middle.time_s / self.best.time_s,
             prediction,
         })
+    }
+}
+
+/// Whether a time may be one more of these [`CHECKS`], if they are drawn alike.
+fn is_one_of(times: &[f64], time: f64) -> bool {
+    let number = times.len() as f64;
+    let mean = times.iter().sum::<f64>() / number;
+    let squares: f64 = times.iter().map(|one| (one - mean) * (one - mean)).sum();
+    (time - mean) * (time - mean) <= DEVIATIONS * DEVIATIONS * squares / (number - 1.0)
+}
+
+/// Moves errors in translated settings to the text that the user wrote.
+fn at_given_text(error: WhatIfError, settings: &[GivenSetting]) -> WhatIfError {
+    let WhatIfError::Scenario(mut errors) = error else { return error };
+    for error in &mut errors {
+        settings.iter().for_each(|setting| setting.restore(error));
+    }
+    WhatIfError::Scenario(errors)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One draw in three is outside of five others: that is no reason to call them different.
+    #[test]
+    fn a_time_a_little_beyond_five_draws_may_be_another_draw() {
+        let draws = [4.0, 4.2, 4.5, 4.9, 5.1];
+        assert!(is_one_of(&draws, 5.6));
+        assert!(is_one_of(&draws, 3.6));
+        assert!(!is_one_of(&draws, 20.0));
+        assert!(!is_one_of(&draws, 1.0));
     }
 }

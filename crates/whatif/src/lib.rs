@@ -1,8 +1,8 @@
 //! What if: simulates a captured transfer with its own sender, then with others.
 //!
 //! [`fit`] derives a scenario from the capture; [`WhatIf::of`] first simulates the senders that its
-//! SYN allows and ranks them: first those that match the recorded windows ([`fit::guesses`]), then
-//! by how well they match the recorded delivery curve. If the best one matches, it simulates the
+//! SYN allows and ranks them by how well they match the recorded delivery curve; among those that do, the ones that match
+//! the recorded windows ([`fit::guesses`]) come first. If the best one matches, it simulates the
 //! requested alternatives.
 
 mod alternatives;
@@ -39,7 +39,7 @@ use simulate::{course, simulate, with_kernels};
 pub use curve::{DeliveryCurve, TransferProgress};
 use curve::{misfit, windows_match};
 pub use quic::quic_scenario_of;
-pub use tried::try_cures;
+pub use tried::{TriedCures, TriedFinding, try_cures};
 pub use worst::{MOST_CAPTURED, MOST_PACKETS, try_worst};
 
 /// Version of the JSON format; a new field does not change it, a changed or removed one does.
@@ -71,6 +71,13 @@ pub enum WhatIfError {
     Fit(FitError),
     /// A change, or the name of a sender, is invalid.
     Scenario(Vec<ScenarioError>),
+    /// The value of a change is not one that it has.
+    Value {
+        /// The change.
+        setting: String,
+        /// The values that it has.
+        expected: &'static str,
+    },
     /// The fitted scenario could not be run to its end.
     Run(RunError),
     /// It could not be run with real kernels.
@@ -84,6 +91,9 @@ impl core::fmt::Display for WhatIfError {
             Self::Scenario(mistakes) => {
                 let lines: Vec<String> = mistakes.iter().map(ToString::to_string).collect();
                 f.write_str(&lines.join("\n"))
+            }
+            Self::Value { setting, expected } => {
+                write!(f, "--set {setting}: this value is none of it (expected {expected})")
             }
             Self::Run(error) => error.fmt(f),
             Self::Kernel(error) => f.write_str(error),
@@ -186,6 +196,21 @@ pub type KernelRunner<'a> = dyn Fn(&Scenario, &mut DeliveryCurve) -> Result<(), 
 /// The result of a run, and its progress.
 type SimulatedTransfer = (TransferResult, TransferProgress);
 
+/// The connection of a capture with this number, or the one with most bytes, and the others at its capture point.
+pub fn selected(
+    mut streams: Vec<CapturedConnection>,
+    flow: Option<u32>,
+) -> Option<(CapturedConnection, Vec<CapturedConnection>)> {
+    let bytes = |stream: &CapturedConnection| stream.analysis().main().map_or(0, |flow| flow.bytes);
+    let index = match flow {
+        Some(number) => streams.iter().position(|one| one.stream() == number),
+        None => (0..streams.len()).max_by_key(|&index| bytes(&streams[index])),
+    }?;
+    let one = streams.remove(index);
+    streams.retain(|other| (other.file, other.interface) == (one.file, one.interface));
+    Some((one, streams))
+}
+
 /// The scenario fitted to a capture, with the sender that its SYN names, as a file.
 ///
 /// # Errors
@@ -205,21 +230,35 @@ impl WhatIf {
     /// # Errors
     /// [`WhatIfError`].
     pub fn of(stream: &CapturedConnection, question: &WhatIfRequest) -> Result<Self, WhatIfError> {
-        Self::until(stream, question, &NEVER, None)
+        Self::beside(stream, &[], question)
     }
 
-    /// Does the same as [`of`](Self::of); ends its runs once `stop` is set. `kernels` runs a scenario with real
-    /// kernels: every sender of Linux is then run with them too, as a check of the answer.
+    /// Does the same as [`of`](Self::of), beside those of `others`, further connections of the capture, that share its
+    /// path.
+    ///
+    /// # Errors
+    /// [`WhatIfError`].
+    pub fn beside(
+        stream: &CapturedConnection,
+        others: &[&CapturedConnection],
+        question: &WhatIfRequest,
+    ) -> Result<Self, WhatIfError> {
+        Self::until(stream, others, question, &NEVER, None)
+    }
+
+    /// Does the same as [`beside`](Self::beside); ends its runs once `stop` is set. `kernels` runs a scenario with real kernels: every sender of Linux is then run with them too, as a check of
+    /// the answer.
     ///
     /// # Errors
     /// [`WhatIfError`].
     pub fn until(
         stream: &CapturedConnection,
+        others: &[&CapturedConnection],
         question: &WhatIfRequest,
         stop: StopFlag<'_>,
         kernels: Option<&KernelRunner<'_>>,
     ) -> Result<Self, WhatIfError> {
-        let Reproduction { fitted, mut answer, best } = reproduce(stream, stop, kernels)?;
+        let Reproduction { fitted, mut answer, best } = reproduce(stream, others, stop, kernels)?;
         let senders = &answer.senders;
         let path = FittedPath { fitted: &fitted, best: &best, senders, stop, kernels };
         answer.alternatives = path.requested(question)?;
@@ -254,8 +293,13 @@ impl WhatIf {
         let least = candidates.iter().map(|one| one.0.misfit).fold(f64::INFINITY, f64::min);
         // Of those that are about as near, the most usual is first.
         let near = |one: &Candidate| one.misfit <= least + AS_NEAR;
+        // The windows decide among those whose times are as recorded, if any are.
+        let is_shown = |one: &Candidate| {
+            one.shown_by_windows
+                && (one.misfit <= least.max(MAX_MISFIT / 2.0) || least > MAX_MISFIT)
+        };
         candidates.sort_by(|(a, ..), (b, ..)| {
-            let reported = b.shown_by_windows.cmp(&a.shown_by_windows);
+            let reported = is_shown(b).cmp(&is_shown(a));
             let order = reported.then(usual(b).cmp(&usual(a))).then(near(b).cmp(&near(a)));
             order.then_with(|| match near(a) {
                 true => Ordering::Equal,

@@ -15,31 +15,13 @@ pub(crate) struct PredictionBasis<'a> {
     /// Timing error of the recorded sender, of its end or of the whole.
     pub(crate) error: f64,
     /// What was to change that the fit does not have.
-    pub(crate) absent: Option<Absent>,
+    pub(crate) absent: Option<&'static str>,
     /// Predicted time, in seconds.
     pub(crate) time_s: f64,
     /// Shortest and longest time of several draws of the losses.
     pub(crate) spread_s: (f64, f64),
     /// Times over other paths that the recording allows.
     pub(crate) others: &'a [(PathDoubt, f64)],
-}
-
-/// A part of a path that a change names and the fit does not have.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Absent {
-    /// Losses at random.
-    Losses,
-    /// A queue that is full at times.
-    FullQueue,
-}
-
-impl Absent {
-    const fn why(self) -> &'static str {
-        match self {
-            Self::Losses => "the fitted path has no losses but those of a full queue or an outage",
-            Self::FullQueue => "no queue was seen full: the fitted losses are others",
-        }
-    }
 }
 
 /// Whether the time is a figure, a range, or cannot be predicted.
@@ -58,7 +40,7 @@ pub(crate) fn prediction(basis: &PredictionBasis<'_>) -> Prediction {
         )
     };
     let (validity, why) = if let Some(absent) = absent {
-        (Validity::None, absent.why().to_owned())
+        (Validity::None, absent.to_owned())
     } else if error > MAX_MISFIT {
         (Validity::None, own_error())
     } else if is_wide(spread_s) {
@@ -67,6 +49,9 @@ pub(crate) fn prediction(basis: &PredictionBasis<'_>) -> Prediction {
         let why = match doubt {
             PathDoubt::Rate => "the rate of the bottleneck was not seen: it may be higher",
             PathDoubt::Queue => "the queue was never seen full: it may be short",
+            PathDoubt::Others => {
+                "whose packets the shared queue drops is chance: the range of seven paths"
+            }
         };
         (Validity::Range, why.to_owned())
     } else if error > MAX_FIGURE_ERROR {

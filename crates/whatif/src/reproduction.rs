@@ -1,6 +1,7 @@
 //! The fit of a capture that reproduces it best: other explanations are tried where the first one does not.
 
-use fit::{LossPattern, PathFit, PeerSystem, WritePattern};
+use diagnose::Analysis;
+use fit::{FlowBeside, LossPattern, PathFit, PeerSystem, WritePattern};
 use ingest::inputs::CapturedConnection;
 use runner::stop::StopFlag;
 
@@ -23,9 +24,15 @@ const MORE_IN_FLIGHT: (u64, u64) = (115, 100);
 /// simulated with all senders.
 const DOUBT: u64 = 2;
 const MOST_QUEUES: usize = 2;
-/// Trials to find the size of a buffer, as a fraction: one part of this number.
-const NEAR: u64 = 100;
+/// Trials to find the size of a buffer.
 const TRIALS: usize = 8;
+/// Targets of an AQM that are tried, and the interval of CoDel (RFC 8289 section 4.3), in ns.
+const TARGETS: (u64, u64) = (10_000, 50_000_000);
+const USUAL_INTERVAL: u64 = 100_000_000;
+/// Windows that the largest buffer holds.
+const LARGEST_BUFFER: u64 = 4;
+/// Most connections of a capture that are looked at for those beside a transfer.
+const MOST_OTHERS: usize = 64;
 /// Losses that limit no transfer: one of this number of packets.
 const RARE: u64 = 1_000;
 
@@ -55,22 +62,40 @@ pub(crate) fn senders(system: PeerSystem) -> &'static [(&'static str, Option<&'s
     }
 }
 
-/// Fits a capture and simulates the senders that its SYN allows.
+/// Fits a capture and simulates the senders that its SYN allows. `others` are further connections of the capture, some of
+/// which may share the path.
 ///
 /// # Errors
 /// [`WhatIfError`].
 pub(crate) fn reproduce(
     stream: &CapturedConnection,
+    others: &[&CapturedConnection],
     stop: StopFlag<'_>,
     kernels: Option<&KernelRunner<'_>>,
 ) -> Result<Reproduction, WhatIfError> {
     let fitted = PathFit::of(&stream.analysis()).map_err(WhatIfError::Fit)?;
     let trials = Trials { reported: reported(stream), stop };
+    let simple = fitted.without_conversation();
     let mut best = trials.of(fitted, None)?;
+    if let Some(simple) = simple.filter(|_| best.best.error > MAX_OTHER_MISFIT) {
+        let other = trials.of(simple, None)?;
+        if other.best.error < best.best.error {
+            best = other;
+        }
+    }
+    if let Some(other) = trials.with_marks(&best)? {
+        best = other;
+    }
     if let Some(other) = trials.with_send_buffer(&best)? {
         best = other;
     }
+    if let Some(other) = trials.with_receive_buffer(&best)? {
+        best = other;
+    }
     if let Some(other) = trials.with_other_losses(&best)? {
+        best = other;
+    }
+    if let Some(other) = trials.with_beside(&best, stream, others)? {
         best = other;
     }
     match kernels {
@@ -122,11 +147,14 @@ impl Trials<'_> {
 
     /// A sender whose buffer holds no more than was in flight, where the simulated one sends more or faster.
     fn with_send_buffer(&self, now: &Reproduction) -> Result<Option<Reproduction>, WhatIfError> {
-        let PathFit { flight, losses, overflows, window, writes, .. } = &now.fitted;
-        let lost = losses.packets.len() as u64 + overflows;
-        let is_limited =
-            now.fitted.is_flight_level && lost * RARE <= losses.sent && window.is_none();
-        if !is_limited || *writes != WritePattern::Bulk {
+        let PathFit { flight, losses, overflowed, window, writes, conversation, .. } = &now.fitted;
+        let lost = (losses.packets.len() + overflowed.len()) as u64;
+        let is_own = conversation.as_ref().is_some_and(|found| found.window.is_some());
+        let is_limited = !now.fitted.is_marked
+            && now.fitted.is_flight_level
+            && lost * RARE <= losses.sent
+            && window.is_none();
+        if !is_limited || is_own || *writes != WritePattern::Bulk {
             return Ok(None);
         }
         let is_faster = now.best.time_s < now.answer.recorded.time_s * (1.0 - MAX_OTHER_MISFIT);
@@ -134,30 +162,118 @@ impl Trials<'_> {
         if !is_faster && !sends_more {
             return Ok(None);
         }
-        let of_usual = |size| {
-            let fitted = now.fitted.with_send_buffer(size);
-            let usual = senders(fitted.sender).iter().take(1);
-            self.of_senders(fitted, usual, None)
-        };
-        let mut size = *flight;
-        let mut nearest = of_usual(size)?;
-        for _ in 0..TRIALS {
-            // A larger buffer takes less time.
-            let ratio = nearest.best.time_s / nearest.answer.recorded.time_s;
-            let next = (size as f64 * ratio) as u64;
-            if next.abs_diff(size) * NEAR <= size {
-                break;
-            }
-            let trial = of_usual(next)?;
-            if trial.best.error >= nearest.best.error {
-                break;
-            }
-            (size, nearest) = (next, trial);
-        }
+        // Of a small buffer, less than a half or nearly all is in flight.
+        let sizes = (*flight / 2, *flight * LARGEST_BUFFER);
+        let nearest = self.sized(now, sizes, |size| now.fitted.with_send_buffer(size))?;
+        let Some(nearest) = nearest else { return Ok(None) };
         if nearest.best.error > MAX_OTHER_MISFIT.max(now.best.misfit) {
             return Ok(None);
         }
         self.of(nearest.fitted, None).map(Some)
+    }
+
+    /// Of the fits with a buffer of a size in this range, the one that takes the recorded time best, simulated with the
+    /// most usual sender of its system.
+    fn sized(
+        &self,
+        now: &Reproduction,
+        (mut low, mut high): (u64, u64),
+        with: impl Fn(u64) -> PathFit,
+    ) -> Result<Option<Reproduction>, WhatIfError> {
+        let mut nearest: Option<Reproduction> = None;
+        for _ in 0..TRIALS {
+            let size = low.midpoint(high);
+            let usual = senders(now.fitted.sender).iter().take(1);
+            let trial = self.of_senders(with(size), usual, None)?;
+            // A larger buffer takes less time.
+            match trial.best.time_s < trial.answer.recorded.time_s {
+                true => high = size,
+                false => low = size,
+            }
+            if nearest.as_ref().is_none_or(|best| trial.best.error < best.best.error) {
+                nearest = Some(trial);
+            }
+        }
+        Ok(nearest)
+    }
+
+    /// An AQM that marks packets, where some were marked: with the target that takes the recorded time.
+    fn with_marks(&self, now: &Reproduction) -> Result<Option<Reproduction>, WhatIfError> {
+        if !now.fitted.is_marked {
+            return Ok(None);
+        }
+        let mut nearest: Option<Reproduction> = None;
+        for interval in [now.fitted.rtt, USUAL_INTERVAL] {
+            let (mut low, mut high) = TARGETS;
+            for _ in 0..TRIALS {
+                let target = (low as f64 * high as f64).sqrt() as u64;
+                let fitted = now.fitted.with_marks(target, interval);
+                let usual = senders(fitted.sender).iter().take(1);
+                let trial = self.of_senders(fitted, usual, None)?;
+                // A higher target takes less time.
+                match trial.best.time_s < trial.answer.recorded.time_s {
+                    true => high = target,
+                    false => low = target,
+                }
+                if nearest.as_ref().is_none_or(|best| trial.best.error < best.best.error) {
+                    nearest = Some(trial);
+                }
+            }
+        }
+        nearest.map(|one| self.of(one.fitted, None)).transpose()
+    }
+
+    /// The transfer beside the recorded others that share its path, if they leave it as it was recorded.
+    fn with_beside(
+        &self,
+        now: &Reproduction,
+        stream: &CapturedConnection,
+        others: &[&CapturedConnection],
+    ) -> Result<Option<Reproduction>, WhatIfError> {
+        if others.is_empty() {
+            return Ok(None);
+        }
+        let own = stream.analysis();
+        let (from, to) = (own.ends.src.ip(), own.ends.dst.ip());
+        let pair = others.iter().filter(|other| {
+            let ends = other.ends();
+            (ends.src.ip(), ends.dst.ip()) == (from, to)
+                || (ends.dst.ip(), ends.src.ip()) == (from, to)
+        });
+        let analyses: Vec<_> = pair.take(MOST_OTHERS).map(|other| other.analysis()).collect();
+        let analyses: Vec<&Analysis> = analyses.iter().map(|one| &**one).collect();
+        // Both are of the same hosts.
+        let of_host = (now.best.profile, now.best.cc);
+        let beside = FlowBeside::of(&own, &now.fitted, &analyses, |_, _| of_host);
+        if beside.is_empty() {
+            return Ok(None);
+        }
+        let Some(rate) = now.fitted.rate_of_all(&beside) else { return Ok(None) };
+        let rates = [Some(rate), now.fitted.rate_at_most.filter(|&all| all != rate)];
+        let mut nearest: Option<Reproduction> = None;
+        for rate in rates.into_iter().flatten() {
+            for is_full in [false, true] {
+                let trial = self.of(now.fitted.with_beside(beside.clone(), rate, is_full), None)?;
+                if nearest.as_ref().is_none_or(|best| trial.best.error < best.best.error) {
+                    nearest = Some(trial);
+                }
+            }
+        }
+        let limit = MAX_OTHER_MISFIT.max(now.best.error);
+        Ok(nearest.filter(|one| one.best.error <= limit))
+    }
+
+    /// A receiver with another buffer, where the one that its window shows makes the simulated sender faster or slower:
+    /// what of a small buffer becomes the window depends on the sizes of packets.
+    fn with_receive_buffer(&self, now: &Reproduction) -> Result<Option<Reproduction>, WhatIfError> {
+        let (Some(window), None) = (now.fitted.window, now.fitted.reads) else { return Ok(None) };
+        if now.best.error <= MAX_OTHER_MISFIT / 2.0 {
+            return Ok(None);
+        }
+        let sizes = (now.fitted.mss, window * LARGEST_BUFFER);
+        let nearest = self.sized(now, sizes, |size| now.fitted.with_receive_buffer(size))?;
+        let nearest = nearest.filter(|one| one.best.error < now.best.error);
+        nearest.map(|one| self.of(one.fitted, None)).transpose()
     }
 
     /// Losses of a full queue that were taken for others, or others that were taken for those of a full queue.
@@ -166,7 +282,7 @@ impl Trials<'_> {
             return self.with_full_queue(now);
         };
         let simulated = self.trace(now)?.retransmitted;
-        let is_same = is_as_many(simulated, now.fitted.overflows);
+        let is_same = is_as_many(simulated, now.fitted.overflowed.len() as u64);
         if is_same && now.best.misfit <= MAX_OTHER_MISFIT {
             return Ok(None);
         }
@@ -192,7 +308,11 @@ impl Trials<'_> {
         // The estimates of times and of the rate leave some packets of doubt.
         let mut queues = Vec::new();
         for waiting in waiting.saturating_sub(DOUBT).max(1)..=waiting + DOUBT {
-            let queue = fitted.with_full_queue(waiting * packet + packet / 2);
+            let buffer = waiting * packet + packet / 2;
+            if !fitted.may_be_full(buffer) {
+                continue;
+            }
+            let queue = fitted.with_full_queue(buffer);
             let found = self.trace_of(&queue, &now.best)?.retransmitted;
             queues.push((found.abs_diff(trace.retransmitted), found, queue));
         }

@@ -1,5 +1,6 @@
 //! Settings and controllers as users of a system write them.
 
+use scenario::ScenarioError;
 use tcp::knobs::{self, KnobKind};
 use tcp::profile::{NAMES, TcpProfile};
 
@@ -15,10 +16,86 @@ const OF_RECEIVER: [&str; 4] = [
     "net.inet.tcp.recvbuf_max",
 ];
 
-/// A key of the fitted scenario with its value, of a setting in the form of `sysctl`:
-/// `tcp_rmem="4096 131072 6291456"`. Other settings are returned as they are.
-pub(crate) fn scenario_setting(setting: &str) -> String {
-    let Some((key, value)) = setting.split_once('=') else { return setting.to_owned() };
+/// A setting as the user wrote it, and as a key of the fitted scenario with its value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct GivenSetting {
+    given: String,
+    /// Whether it names a knob.
+    is_knob: bool,
+    /// `KEY=VALUE` of the fitted scenario.
+    pub(crate) text: String,
+}
+
+/// Name of `--set` in errors.
+const SET: &str = "--set";
+
+impl GivenSetting {
+    /// Translates a setting in the form of `sysctl`: `tcp_rmem="4096 131072 6291456"`. Other settings stay as
+    /// they are.
+    pub(crate) fn of(setting: &str) -> Self {
+        let knob = scenario_setting(setting);
+        let is_knob = knob.is_some();
+        let text = knob.unwrap_or_else(|| setting.to_owned());
+        Self { given: setting.to_owned(), is_knob, text }
+    }
+
+    /// Moves an error in the translated text to the text that the user wrote; others stay as they are.
+    pub(crate) fn restore(&self, error: &mut ScenarioError) {
+        if !self.is_knob || error.file != SET || error.source_line != self.text {
+            return;
+        }
+        let (Some((of_scenario, translated)), Some((key, value))) =
+            (self.text.split_once('='), self.given.split_once('='))
+        else {
+            return;
+        };
+        let is_in_key = error.column <= of_scenario.chars().count();
+        let (start, part) = if is_in_key {
+            (0, key)
+        } else {
+            let wrong = wrong_word(value);
+            if let Some((_, word)) = wrong {
+                error.expected = Some("a number of bytes".to_owned());
+                error.found = Some(format!("\"{word}\""));
+            } else if value.trim() != translated {
+                error.found = Some(value.trim().to_owned());
+                let is_list = |expected: &String| expected.starts_with(THREE_SIZES);
+                if error.expected.as_ref().is_some_and(is_list) {
+                    error.expected = Some("three sizes such as \"4096 131072 6291456\"".to_owned());
+                }
+            }
+            let (offset, part) = wrong.unwrap_or((0, value));
+            (key.len() + 1 + offset, part)
+        };
+        let skipped = part.len() - part.trim_start().len();
+        error.column = self.given[..start + skipped].chars().count() + 1;
+        error.width = part.trim().chars().count();
+        error.source_line.clone_from(&self.given);
+    }
+}
+
+/// What scenarios expect of a knob with three sizes.
+const THREE_SIZES: &str = "three sizes";
+
+/// A value without its quotes.
+fn unquoted(value: &str) -> &str {
+    value.trim().trim_matches(['"', '\'']).trim()
+}
+
+/// The first of several words of a value that is no number, with its offset.
+fn wrong_word(value: &str) -> Option<(usize, &str)> {
+    let text = unquoted(value);
+    if text.starts_with('[') || text.split_ascii_whitespace().count() < 2 {
+        return None;
+    }
+    let is_number = |word: &&str| word.bytes().all(|byte| byte.is_ascii_digit());
+    let word = text.split_ascii_whitespace().find(|word| !is_number(word))?;
+    Some((value.find(word)?, word))
+}
+
+/// A key of the fitted scenario with its value, of a setting in the form of `sysctl`.
+fn scenario_setting(setting: &str) -> Option<String> {
+    let (key, value) = setting.split_once('=')?;
     let key = key.trim();
     let (host, name) = match key.split_once(".knobs.") {
         Some((host, name)) => (Some(host), name.trim_matches('"')),
@@ -26,17 +103,17 @@ pub(crate) fn scenario_setting(setting: &str) -> String {
     };
     let with_prefix = format!("{LINUX}{name}");
     let is_named = |knob: &&knobs::Knob| knob.name == name || knob.name == with_prefix;
-    let Some(knob) = knobs::all().find(is_named) else { return setting.to_owned() };
+    let knob = knobs::all().find(is_named)?;
     let host = host.unwrap_or(match OF_RECEIVER.contains(&knob.name) {
         true => "receiver",
         false => "sender",
     });
-    format!("{host}.knobs.{}={}", knob.name, knob_value(knob.kind(), value.trim()))
+    Some(format!("{host}.knobs.{}={}", knob.name, knob_value(knob.kind(), value.trim())))
 }
 
 /// A value as scenarios have it: sizes of `sysctl` are in bytes, without a unit.
 fn knob_value(kind: KnobKind, value: &str) -> String {
-    let text = value.trim_matches(['"', '\'']).trim();
+    let text = unquoted(value);
     let is_number = |word: &str| word.bytes().all(|byte| byte.is_ascii_digit());
     let words: Vec<&str> = text.split_ascii_whitespace().collect();
     if words.is_empty() || !words.iter().all(|word| is_number(word)) {
@@ -89,8 +166,42 @@ mod tests {
             ("sender.cc=bbr", "sender.cc=bbr"),
             ("net.ipv4.tcp_rmen=1", "net.ipv4.tcp_rmen=1"),
         ] {
-            assert_eq!(scenario_setting(given), expected);
+            assert_eq!(GivenSetting::of(given).text, expected);
         }
+    }
+
+    /// The error of the fitted scenario, moved to the setting that was given.
+    fn error_of(given: &str) -> ScenarioError {
+        let scenario = "[host.sender]\nprofile = \"linux-6.18\"\n\n[host.receiver]\nprofile = \"linux-6.18\"\n";
+        let setting = GivenSetting::of(given);
+        let set = vec![setting.text.clone()];
+        let overrides = scenario::Overrides { set, ..scenario::Overrides::default() };
+        let errors = scenario::load(scenario, "the fitted scenario", &overrides).unwrap_err();
+        let mut error = errors.into_iter().find(|error| error.file == SET).unwrap();
+        setting.restore(&mut error);
+        error
+    }
+
+    #[test]
+    fn errors_point_at_the_setting_that_was_given() {
+        for (given, part, found) in [
+            (r#"tcp_rmem="4096 131072 oops""#, "oops", r#""oops""#),
+            (r#"receiver.knobs.net.ipv4.tcp_rmem="4096 x 1""#, "x", r#""x""#),
+            (r#"tcp_rmem="4096 131072""#, r#""4096 131072""#, r#""4096 131072""#),
+            ("net.ipv4.tcp_wmem = 4096 9 1", "4096 9 1", "4096 9 1"),
+            ("tcp_slow_start_after_idle=7", "7", "7"),
+        ] {
+            let error = error_of(given);
+            assert_eq!(error.source_line, given);
+            let marked: String = given.chars().skip(error.column - 1).take(error.width).collect();
+            assert_eq!(marked, part, "{error}");
+            assert_eq!(error.found.as_deref(), Some(found), "{error}");
+            assert!(!error.to_string().contains("KiB"), "{error}");
+        }
+        // A knob of another system is an error of the key.
+        let error = error_of(" net.inet.tcp.recvspace=65536");
+        assert_eq!((error.column, error.width), (2, "net.inet.tcp.recvspace".len()));
+        assert_eq!(error.source_line, " net.inet.tcp.recvspace=65536");
     }
 
     #[test]

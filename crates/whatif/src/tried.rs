@@ -1,14 +1,17 @@
 //! The cures of a finding, tried in a simulation of the recorded transfer.
 
-use fit::{FitError, PathFit};
+use diagnose::rules::{FoundLimit, LossProcess, Proof, ProvenCost, size as bytes};
+use fit::{FitError, PathFit, PeerSystem, PolicerFit, WritePattern};
 use ingest::diagnosis::{Prediction, TriedCure, Validity};
 use ingest::inputs::CapturedConnection;
+use packet::Dir;
 use runner::stop::StopFlag;
 use tcp::profile::Family;
+use units::Duration;
 
 use super::alternatives::FittedPath;
 use super::reproduction::{Reproduction, reproduce};
-use super::{BestSender, WhatIfError};
+use super::{BestSender, MAX_MISFIT, WhatIfError};
 
 /// Default maximum of the receive buffers of Linux (`tcp_init` of Linux 6.18), and the largest buffer of scenarios.
 const LEAST_BUFFER: u64 = 6 << 20;
@@ -16,6 +19,8 @@ const MOST_BUFFER: u64 = 1 << 30;
 /// How many bandwidth-delay products a larger buffer holds: Linux keeps a part of it for overhead, and losses are
 /// repaired meanwhile.
 const BUFFERED_PRODUCTS: u64 = 4;
+/// Packets of a larger initial window.
+const LARGE_INITIAL_WINDOW: u64 = 30;
 /// Queues of a path hold at least this.
 const LEAST_QUEUE: u64 = 30_000;
 
@@ -25,100 +30,398 @@ struct Cure {
     set: String,
     /// Where and what, in words.
     what: String,
+    /// Without it the finding is gone: what it saves is the finding's cost.
+    removes: bool,
+    /// It is no cure that anybody could apply.
+    only_removes: bool,
 }
 
 impl Cure {
-    fn of(place: &str, set: impl Into<String>) -> Self {
-        let set = set.into();
-        Self { what: format!("{place}: {set}"), set }
+    fn described(what: &str, set: impl Into<String>) -> Self {
+        let (set, what) = (set.into(), what.to_owned());
+        Self { set, what, removes: false, only_removes: false }
     }
 
-    fn described(what: &str, set: impl Into<String>) -> Self {
-        Self { set: set.into(), what: what.to_owned() }
+    fn of(place: &str, set: impl Into<String>) -> Self {
+        let set = set.into();
+        Self::described(&format!("{place}: {set}"), set)
+    }
+
+    /// One that removes what the finding names.
+    fn removing(self) -> Self {
+        Self { removes: true, ..self }
+    }
+
+    /// A change that is only for the cost of the finding.
+    fn cost(set: &str) -> Self {
+        Self { removes: true, only_removes: true, ..Self::described("", set) }
     }
 }
 
-/// Tries the cures of the finding `code` of a connection whose packets were kept; none if the finding has no
-/// cure that is a setting, or the runs are stopped.
+/// A finding whose cures are tried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TriedFinding {
+    /// Its code.
+    pub code: &'static str,
+    /// Its kind; empty without one.
+    pub kind: &'static str,
+}
+
+/// Cures that were tried, and the costs that they show.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct TriedCures {
+    /// The cures, in the order of their findings.
+    pub cures: Vec<TriedCure>,
+    /// Costs of the findings without which the transfer was simulated, and the process of its losses.
+    pub proof: Proof,
+}
+
+/// Tries the cures of findings of a connection whose packets were kept, the one that limited it first; none if
+/// no finding has a cure that is a setting, or the runs are stopped. `others` are further connections of the capture.
 pub fn try_cures(
     stream: &CapturedConnection,
-    code: &'static str,
+    others: &[&CapturedConnection],
+    findings: &[TriedFinding],
     stop: StopFlag<'_>,
-) -> Vec<TriedCure> {
-    // Findings without such cures are not fitted.
-    if !HAS_CURES.contains(&code) {
-        return Vec::new();
-    }
-    let Reproduction { fitted, answer, best } = match reproduce(stream, stop, None) {
+) -> TriedCures {
+    let mut tried = TriedCures::default();
+    // Findings without such cures are not tried.
+    let findings: Vec<_> = findings.iter().filter(|one| HAS_CURES.contains(&one.code)).collect();
+    let first = findings.first().map(|one| one.code);
+    let Reproduction { fitted, answer, best } = match reproduce(stream, others, stop, None) {
         Ok(reproduction) => reproduction,
-        Err(WhatIfError::Fit(FitError::NoPackets) | WhatIfError::Run(_)) => return Vec::new(),
-        Err(error) => return vec![unpredictable(code, error.to_string())],
+        Err(WhatIfError::Fit(FitError::NoPackets) | WhatIfError::Run(_)) => return tried,
+        Err(error) => {
+            tried.cures.extend(first.map(|code| unpredictable(code, error.to_string())));
+            return tried;
+        }
     };
     let senders = &answer.senders;
     let path = FittedPath { fitted: &fitted, best: &best, senders, stop, kernels: None };
     let recorded_s = answer.recorded.time_s;
-    let cures = cures(code, &fitted, &best).into_iter();
-    let tried = cures.filter_map(|Cure { set, what }| {
+    // An application that writes by a clock ends when that does: what it waits for in between costs its end nothing.
+    let is_clocked = fitted.conversation.is_none() && fitted.writes != WritePattern::Bulk;
+    let mut removed: Vec<(String, Duration)> = Vec::new();
+    for (number, one) in findings.iter().enumerate() {
+        let mut proven = None;
+        for Cure { set, what, removes, only_removes } in cures(one, &fitted, &best) {
+            // Of findings that did not limit it, the cost is enough.
+            if number > 0 && (!removes || proven.is_some()) {
+                continue;
+            }
+            let sender = (best.profile, best.cc);
+            let Ok(found) = path.alternative(sender, core::slice::from_ref(&set)) else { continue };
+            let duration_s = found.course.time_s;
+            let prediction = found.prediction;
+            if removes && proven.is_none() {
+                proven = proven_cost(one.code, best.time_s, duration_s, &prediction);
+                // What an earlier finding explains is no other's cost.
+                match removed.iter().find(|before| before.0 == set) {
+                    Some((_, most)) => {
+                        let most = *most / 100 * 99;
+                        proven = Some(ProvenCost { code: one.code, least: Duration::ZERO, most });
+                    }
+                    None => removed.extend(proven.map(|cost| (set.clone(), cost.least))),
+                }
+            }
+            if !only_removes && (number == 0 || prediction.validity != Validity::None) {
+                let finding = one.code;
+                tried.cures.push(TriedCure {
+                    finding,
+                    set,
+                    what,
+                    recorded_s,
+                    duration_s,
+                    prediction,
+                });
+            }
+        }
+        tried.proof.costs.extend(proven.filter(|_| !is_clocked));
+    }
+    tried.proof.losses = outages(&fitted, &path, &tried).or_else(|| losses(&fitted, &best));
+    for (limit, set) in hypotheses(&fitted) {
+        let is_known = findings.iter().any(|one| one.code == limit.code);
+        if is_known || best.error > MAX_ERROR {
+            continue;
+        }
         let sender = (best.profile, best.cc);
-        let one = path.alternative(sender, core::slice::from_ref(&set)).ok()?;
-        let duration_s = one.course.time_s;
-        Some(TriedCure {
-            finding: code,
-            set,
-            what,
-            recorded_s,
-            duration_s,
-            prediction: one.prediction,
-        })
-    });
-    tried.collect()
+        let Ok(found) = path.alternative(sender, core::slice::from_ref(&set)) else { continue };
+        let cost = proven_cost(limit.code, best.time_s, found.course.time_s, &found.prediction);
+        let is_figure = found.prediction.validity == Validity::Figure;
+        if let Some(cost) =
+            cost.filter(|cost| is_figure && cost.least.as_secs_f64() >= LEAST_FOUND * best.time_s)
+        {
+            tried.proof.costs.push(cost);
+            tried.proof.found.push(limit);
+        }
+    }
+    if let Some(losses) = tried.proof.losses {
+        for cure in &mut tried.cures {
+            cure.finding = losses.code_of(cure.finding).unwrap_or(cure.finding);
+        }
+        // Two findings that became one name the same cures.
+        let mut named: Vec<(&str, String)> = Vec::new();
+        tried.cures.retain(|cure| {
+            let name = (cure.finding, cure.set.clone());
+            let is_new = !named.contains(&name);
+            named.push(name);
+            is_new
+        });
+        for cost in &mut tried.proof.costs {
+            cost.code = losses.code_of(cost.code).unwrap_or(cost.code);
+        }
+    }
+    tried
 }
 
-/// Codes of findings with cures that are settings.
-const HAS_CURES: [&str; 13] = [
-    "CC101", "CC102", "CC103", "CC104", "CC201", "CC202", "CC203", "CC205", "CC301", "CC401",
-    "CC403", "CC502", "CC503",
+/// Largest timing error of a simulation that shows limits which no rule found, and their least part of the time.
+const MAX_ERROR: f64 = MAX_MISFIT / 2.0;
+const LEAST_FOUND: f64 = 0.05;
+
+/// Limits that a fit has, each with the change that removes it.
+fn hypotheses(fitted: &PathFit) -> Vec<(FoundLimit, String)> {
+    let mut limits = Vec::new();
+    let mut add = |(code, kind), title: String, cause, set: String| {
+        limits.push((FoundLimit { code, kind, title, cause }, set));
+    };
+    if let Some(size) = fitted.send_buffer {
+        let knob = match fitted.sender {
+            PeerSystem::FreeBsd => format!("net.inet.tcp.sendspace={MOST_BUFFER}"),
+            _ => format!("net.ipv4.tcp_wmem=\"4096 16384 {MOST_BUFFER}\""),
+        };
+        add(
+            ("CC503", ""),
+            format!("the send buffer of {} limits what is in flight", bytes(size)),
+            "the sender's buffer holds less than the path: its socket option, or the system's limit",
+            knob,
+        );
+    }
+    if let Some(window) = fitted.conversation.as_ref().and_then(|found| found.window) {
+        add(
+            ("CC501", "app-window"),
+            format!("a window of the application of {} limits what is in flight", bytes(window)),
+            "the application sends no more than this beyond what its peer has asked for",
+            WIDE.to_owned(),
+        );
+    }
+    if fitted.conversation.as_ref().is_some_and(|found| found.held > 0) {
+        add(
+            ("CC504", ""),
+            "Nagle's algorithm waits for delayed ACKs".to_owned(),
+            "a message in several writes: the second waits for the ACK of the first, which is delayed",
+            "flow.nodelay=true".to_owned(),
+        );
+    }
+    if fitted.opening.no_scaling && fitted.window.is_some() {
+        add(
+            ("CC401", "no-scaling"),
+            "the receive window is at most 65,535 B without window scaling".to_owned(),
+            "the SYNs do not agree on window scaling",
+            "path.strip=none".to_owned(),
+        );
+    }
+    if fitted.opening.lost > 0 {
+        let number = fitted.opening.lost;
+        add(
+            ("CC204", "syn-lost"),
+            format!("{number} SYNs or their answers were lost"),
+            "a packet of the opening is lost, and the client waits for its timer",
+            "path.opening.loss=0%".to_owned(),
+        );
+    }
+    limits
+}
+
+/// Outages, if most of what losses cost is theirs.
+fn outages(fitted: &PathFit, path: &FittedPath<'_>, tried: &TriedCures) -> Option<LossProcess> {
+    let losses = &fitted.losses;
+    let longest = losses.outages.iter().map(|span| span.1.saturating_sub(span.0)).max()?;
+    let sender = (path.best.profile, path.best.cc);
+    let without = path.alternative(sender, &["path.forward.outage=none".to_owned()]).ok()?;
+    let saved = path.best.time_s - without.course.time_s;
+    let of_losses = tried.proof.costs.iter().filter(|one| one.code.starts_with("CC20"));
+    let others = of_losses.map(|one| one.least.as_secs_f64()).fold(0.0, f64::max);
+    let is_most =
+        without.prediction.validity == Validity::Figure && saved * 2.0 >= others && saved > 0.0;
+    is_most.then_some(LossProcess::Outages { longest, count: losses.outages.len() as u64 })
+}
+
+/// The process of the losses of a fit that reproduces the transfer.
+fn losses(fitted: &PathFit, best: &BestSender<'_>) -> Option<LossProcess> {
+    let sent = fitted.losses.sent;
+    let overflowed = fitted.overflowed.len() as u64;
+    // A bucket is shown by the packets themselves.
+    if let Some(PolicerFit { rate, burst }) = fitted.policer {
+        return Some(LossProcess::Policer { rate_bps: rate, burst, lost: overflowed });
+    }
+    if best.error > MAX_ERROR {
+        return None;
+    }
+    let lost = fitted.losses.packets.len() as u64;
+    match (fitted.buffer, fitted.losses.mean_burst()) {
+        (Some(buffer), _) if !fitted.may_be_full(buffer) => None,
+        (Some(buffer), _) => Some(LossProcess::FullQueue { buffer, lost: overflowed }),
+        (None, _) if lost == 0 => None,
+        (None, Some(mean)) => Some(LossProcess::Bursts { lost, sent, mean }),
+        (None, None) => Some(LossProcess::Single { lost, sent }),
+    }
+}
+
+/// The cost of a finding: what the simulated sender saves without it; `None` if that cannot be predicted.
+fn proven_cost(
+    code: &'static str,
+    with_s: f64,
+    without_s: f64,
+    prediction: &Prediction,
+) -> Option<ProvenCost> {
+    let saved = |time_s: f64| Duration::from_nanos(((with_s - time_s).max(0.0) * 1e9) as u64);
+    let (least, most) = match prediction.validity {
+        Validity::Figure => (saved(without_s), saved(without_s)),
+        Validity::Range => (saved(prediction.high_s), saved(prediction.low_s)),
+        Validity::None => return None,
+    };
+    Some(ProvenCost { code, least, most })
+}
+
+/// Codes of findings with cures that are settings, or whose cost a simulation without them shows.
+const HAS_CURES: [&str; 23] = [
+    "CC002", "CC101", "CC102", "CC103", "CC104", "CC201", "CC202", "CC203", "CC204", "CC205",
+    "CC206", "CC301", "CC302", "CC401", "CC402", "CC403", "CC501", "CC502", "CC503", "CC504",
+    "CC505", "CC506", "CC601",
 ];
 
+/// Waits that both kinds of applications do not have.
+const NO_CLIENT_WAITS: &str = "application.client_waits=0s";
+const NO_SERVER_WAITS: &str = "application.server_waits=0s";
+/// A window of the application that limits nothing.
+const WIDE: &str = "application.window=1GB";
+
 /// The cures of a finding that are settings of the fitted scenario.
-fn cures(code: &str, fitted: &PathFit, best: &BestSender<'_>) -> Vec<Cure> {
+fn cures(found: &TriedFinding, fitted: &PathFit, best: &BestSender<'_>) -> Vec<Cure> {
+    let TriedFinding { code, kind } = *found;
     let product = fitted.rate.map(|rate| (rate as f64 / 8.0 * fitted.rtt as f64 / 1e9) as u64);
     let buffer = product.map_or(0, |product| product * BUFFERED_PRODUCTS);
     let buffer = if buffer > LEAST_BUFFER { buffer.next_power_of_two() } else { LEAST_BUFFER };
     let buffer = buffer.min(MOST_BUFFER);
     let is_linux = best.family() == Family::Linux;
-    let bbr = (is_linux && best.cc != Some("bbr"))
-        .then(|| Cure::described("sender: congestion control bbr", "sender.cc=bbr"));
-    let lossless = (!fitted.losses.packets.is_empty())
-        .then(|| Cure::described("path: without the losses", "path.forward.loss=0%"));
-    let queue = fitted.buffer.zip(product).and_then(|(buffer, product)| {
-        let longer = product.max(LEAST_QUEUE);
-        let what = format!("path: a queue of {longer} B instead of {buffer} B");
-        (longer > buffer).then(|| Cure { set: format!("path.forward.link.buffer={longer}B"), what })
-    });
-    match code {
-        "CC401" => match fitted.receives_as_linux() {
-            true => {
-                vec![Cure::of("receiver", format!("net.ipv4.tcp_rmem=\"4096 131072 {buffer}\""))]
+    let sends = fitted.dir == Dir::Forward;
+    let sender_waits = if sends { NO_CLIENT_WAITS } else { NO_SERVER_WAITS };
+    match (code, kind) {
+        ("CC401", _) if fitted.opening.no_scaling => {
+            vec![Cure::described("both hosts: window scaling", "path.strip=none").removing()]
+        }
+        ("CC401", _) => {
+            let knob = match fitted.receives_as_linux() {
+                true => format!("net.ipv4.tcp_rmem=\"4096 131072 {buffer}\""),
+                false => format!("net.inet.tcp.recvspace={buffer}"),
+            };
+            vec![Cure::of("receiver", knob).removing()]
+        }
+        ("CC402", _) => vec![Cure::cost("path.return.thin=none")],
+        ("CC403", _) if fitted.reads.is_some() => {
+            let what = "receiver: an application that reads at once";
+            vec![Cure::described(what, READS_AT_ONCE).removing()]
+        }
+        ("CC503", _) => {
+            let knob = match is_linux {
+                true => format!("net.ipv4.tcp_wmem=\"4096 16384 {buffer}\""),
+                false => format!("net.inet.tcp.sendspace={buffer}"),
+            };
+            vec![Cure::of("sender", knob).removing()]
+        }
+        ("CC502", _) if is_linux => {
+            vec![Cure::of("sender", "net.ipv4.tcp_slow_start_after_idle=0").removing()]
+        }
+        ("CC501", "app-window") => {
+            let double = fitted.conversation.as_ref().and_then(|found| found.window);
+            let double = double.map(|window| {
+                let what = "application: a window twice as large";
+                Cure::described(what, format!("application.window={}B", 2 * window))
+            });
+            double.into_iter().chain([Cure::cost(WIDE)]).collect()
+        }
+        ("CC501", "round-trips") => {
+            let what = "application: all requests at once";
+            vec![Cure::described(what, "application.batch=true").removing()]
+        }
+        ("CC501", _) => {
+            vec![
+                Cure::described("sender: an application that does not wait", sender_waits)
+                    .removing(),
+            ]
+        }
+        ("CC504", _) => {
+            vec![Cure::described("sender: TCP_NODELAY", "flow.nodelay=true").removing()]
+        }
+        ("CC505", _) => {
+            vec![Cure::described("server: answers at once", NO_SERVER_WAITS).removing()]
+        }
+        ("CC506", _) => {
+            vec![Cure::described("client: no waits between requests", NO_CLIENT_WAITS).removing()]
+        }
+        ("CC601", "return-path") => {
+            vec![Cure::described("path: ACKs that do not wait", "path.return.link=none").removing()]
+        }
+        ("CC002", _) | ("CC204", "syn-lost" | "syn-ecn" | "backlog") => {
+            vec![Cure::cost("path.opening.loss=0%")]
+        }
+        ("CC204", "") => {
+            let mut cures = vec![Cure::cost("path.forward.outage=none")];
+            cures.extend(of_losses(fitted, product, is_linux, best));
+            cures
+        }
+        ("CC204", _) => Vec::new(),
+        ("CC206", _) => {
+            let knob = if is_linux { "net.ipv4.tcp_ecn" } else { "net.inet.tcp.ecn.enable" };
+            vec![Cure::of("sender", format!("{knob}=0")), Cure::cost("path.forward.marks=none")]
+        }
+        ("CC101" | "CC102", _) => {
+            let knob =
+                if is_linux { "ip-route.initcwnd" } else { "net.inet.tcp.initcwnd_segments" };
+            vec![Cure::of("sender", format!("{knob}={LARGE_INITIAL_WINDOW}"))]
+        }
+        ("CC301" | "CC302", _) if fitted.late.is_some() => {
+            let cost = Cure::cost("path.forward.reorder=none");
+            [cost].into_iter().chain(of_losses(fitted, product, is_linux, best)).collect()
+        }
+        ("CC103" | "CC104" | "CC301", _) => of_losses(fitted, product, is_linux, best)
+            .into_iter()
+            .map(|cure| Cure { removes: false, ..cure })
+            .collect(),
+        ("CC201" | "CC202" | "CC203" | "CC205", _) => {
+            // Outages have a finding of their own.
+            let alone = (!fitted.losses.outages.is_empty() && fitted.has_losses_of_packets())
+                .then(|| Cure::cost("path.forward.losses=none"));
+            let mut cures = of_losses(fitted, product, is_linux, best);
+            cures.splice(0..0, alone);
+            if kind == "no-sack" {
+                cures.push(Cure::described("both hosts: SACK", "path.strip=none"));
             }
-            false => vec![Cure::of("receiver", format!("net.inet.tcp.recvspace={buffer}"))],
-        },
-        "CC403" if fitted.reads.is_some() => {
-            vec![Cure::described("receiver: an application that reads at once", READS_AT_ONCE)]
-        }
-        "CC503" => match is_linux {
-            true => vec![Cure::of("sender", format!("net.ipv4.tcp_wmem=\"4096 16384 {buffer}\""))],
-            false => vec![Cure::of("sender", format!("net.inet.tcp.sendspace={buffer}"))],
-        },
-        "CC502" if is_linux => vec![Cure::of("sender", "net.ipv4.tcp_slow_start_after_idle=0")],
-        "CC101" | "CC102" if !is_linux => {
-            vec![Cure::of("sender", "net.inet.tcp.initcwnd_segments=30")]
-        }
-        "CC103" | "CC104" | "CC201" | "CC202" | "CC203" | "CC205" | "CC301" => {
-            [lossless, queue, bbr].into_iter().flatten().collect()
+            cures
         }
         _ => Vec::new(),
     }
+}
+
+/// The cures of losses.
+fn of_losses(
+    fitted: &PathFit,
+    product: Option<u64>,
+    is_linux: bool,
+    best: &BestSender<'_>,
+) -> Vec<Cure> {
+    let bbr = (is_linux && best.cc != Some("bbr"))
+        .then(|| Cure::described("sender: congestion control bbr", "sender.cc=bbr"));
+    let lossless = fitted
+        .has_losses()
+        .then(|| Cure::described("path: without the losses", "path.forward.loss=0%").removing());
+    let queue = fitted.buffer.zip(product).and_then(|(buffer, product)| {
+        let longer = product.max(LEAST_QUEUE);
+        let what = format!("path: a queue of {longer} B instead of {buffer} B");
+        let set = format!("path.forward.link.buffer={longer}B");
+        (longer > buffer).then(|| Cure::described(&what, set).removing())
+    });
+    [lossless, queue, bbr].into_iter().flatten().collect()
 }
 
 /// A reader faster than every path.

@@ -9,7 +9,7 @@ use ingest::inputs::CapturedConnection;
 use runner::stop::NEVER;
 use runner::workers::Workers;
 
-use crate::try_cures;
+use crate::{TriedCures, TriedFinding, try_cures};
 
 /// Most bytes of captures whose packets are kept to try cures.
 pub const MOST_CAPTURED: u64 = 256 << 20;
@@ -20,26 +20,67 @@ const TRANSFER: core::ops::RangeInclusive<u64> = 100_000..=200_000_000;
 /// Most connections whose cures are tried, the worst first.
 const MOST_CONNECTIONS: usize = 4;
 
-/// Tries the cures of the worst connections of a report that kept [`MOST_PACKETS`], on all processors.
+/// Most findings of a connection whose cost is simulated.
+const MOST_FINDINGS: usize = 4;
+/// A finding that costs less than this part of the duration is not simulated: one of this number.
+const LEAST_PART: u32 = 50;
+
+/// A connection whose cures are tried.
+struct CureTask<'a> {
+    file: usize,
+    number: usize,
+    stream: &'a CapturedConnection,
+    others: Vec<&'a CapturedConnection>,
+    findings: Vec<TriedFinding>,
+}
+
+/// Tries the cures of the worst connections of a report that kept [`MOST_PACKETS`], on all processors. Their findings
+/// have the costs that the simulations show from then on.
 pub fn try_worst(report: &mut DiagnosisReport) {
-    let is_tried = |one: &&mut ConnectionReport| {
-        let packets = one.analysis().packets.len();
-        !one.failed && TRANSFER.contains(&one.bytes) && (1..MOST_PACKETS).contains(&packets)
-    };
-    let connections = report.files.iter_mut().flat_map(|file| &mut file.connections);
-    let connections: Vec<_> = connections
-        .filter(|one| one.primary.is_some())
-        .filter(is_tried)
-        .take(MOST_CONNECTIONS)
+    let mut connections: Vec<_> = (0..report.files.len())
+        .flat_map(|file| (0..report.files[file].connections.len()).map(move |one| (file, one)))
+        .filter(|&(file, number)| is_tried(&report.files[file].connections[number]))
         .collect();
+    // Files, and connections in another order, have the worst anywhere.
+    connections.sort_by_key(|&(file, number)| {
+        core::cmp::Reverse(report.files[file].connections[number].rank())
+    });
+    connections.truncate(MOST_CONNECTIONS);
     let tasks: Vec<_> =
-        connections.iter().filter_map(|one| Some((&one.stream, one.primary?))).collect();
+        connections.into_iter().map(|(file, number)| task(report, file, number)).collect();
     let threads = thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
-    let work = |&(stream, code): &(&CapturedConnection, &'static str)| {
-        Ok::<_, Infallible>(try_cures(stream, code, &NEVER))
+    let work = |task: &CureTask<'_>| {
+        Ok::<_, Infallible>(try_cures(task.stream, &task.others, &task.findings, &NEVER))
     };
     let Ok(tried) = Workers::new(threads, &NEVER).map(&tasks, work);
-    for (one, cures) in connections.into_iter().zip(tried) {
-        one.cures = cures;
+    let places: Vec<_> = tasks.iter().map(|task| (task.file, task.number)).collect();
+    for ((file, number), TriedCures { cures, proof }) in places.into_iter().zip(tried) {
+        report.files[file].set_cures(number, cures, proof);
     }
+}
+
+/// Whether the cures of a connection are tried: it did not fail, and its packets were kept.
+fn is_tried(one: &ConnectionReport) -> bool {
+    let packets = one.analysis().packets.len();
+    !one.failed && TRANSFER.contains(&one.bytes) && (1..MOST_PACKETS).contains(&packets)
+}
+
+/// The findings of a connection that may have limited it, the primary one first.
+fn task(report: &DiagnosisReport, file: usize, number: usize) -> CureTask<'_> {
+    let of_file = &report.files[file];
+    let one = &of_file.connections[number];
+    let diagnosis = of_file.diagnosis(one);
+    let mut findings = diagnosis.findings;
+    findings.retain(|found| {
+        let is_primary = Some(found.code) == diagnosis.primary;
+        is_primary || !found.is_failure && found.cost * u64::from(LEAST_PART) >= one.duration
+    });
+    findings.sort_by_key(|found| Some(found.code) != diagnosis.primary);
+    findings.truncate(MOST_FINDINGS);
+    let findings = findings.iter().map(|found| TriedFinding { code: found.code, kind: found.kind });
+    let at_point = |other: &&CapturedConnection| {
+        other.interface == one.stream.interface && other.stream() != one.stream.stream()
+    };
+    let others = of_file.connections.iter().map(|one| &one.stream).filter(at_point).collect();
+    CureTask { file, number, stream: &one.stream, others, findings: findings.collect() }
 }

@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 
 use ackclock_whatif as whatif;
 use diagnose::AnalysisSettings;
+use diagnose::rules::{LossProcess, ProvenCost};
 use export::capture::{self, PcapngRecorder};
 use fit::FitError;
-use ingest::diagnosis::Validity;
+use ingest::diagnosis::{Prediction, Validity};
 use ingest::inputs::{self, CapturedConnection, InputFile};
 use packet::{Flags, Segment};
 use record::{Event, EventSource, Recorder, SenderState};
@@ -17,7 +18,10 @@ use scenario::{Overrides, load};
 use sim::Observer;
 use sim::scenario::TapPoint;
 use units::Instant;
-use whatif::{Alternative, MAX_EVENTS, WhatIf, WhatIfError, WhatIfRequest, try_cures};
+use whatif::{
+    Alternative, MAX_EVENTS, TriedCures, TriedFinding, WhatIf, WhatIfError, WhatIfRequest,
+    try_cures,
+};
 
 /// Scenarios of which two recordings differ by more than 5 % (golden/linux/README.md: queue
 /// overflow, HyStart's timing, BBR, competition).
@@ -282,16 +286,22 @@ fn a_bare_controller_is_compared() {
 #[test]
 fn cures_of_a_finding_are_tried() {
     let stream = read(&golden().join("h1_rwnd_cubic/sender.pcap.xz"));
-    let [cure] = try_cures(&stream, "CC401", &NEVER).try_into().unwrap();
+    let of = |stream: &_, code| try_cures(stream, &[], &[TriedFinding { code, kind: "" }], &NEVER);
+    let TriedCures { cures, proof } = of(&stream, "CC401");
+    let [cure] = cures.try_into().unwrap();
+    let [ProvenCost { least, most, .. }] = proof.costs.try_into().unwrap();
+    assert!(least == most && (2.4..2.7).contains(&least.as_secs_f64()), "{least} {most}");
     assert_eq!(cure.set, "net.ipv4.tcp_rmem=\"4096 131072 6291456\"");
     assert_eq!(cure.prediction.validity, Validity::Figure, "{cure:?}");
     assert!((0.7..0.8).contains(&cure.duration_s) && cure.recorded_s > 3.2, "{cure:?}");
     let stream = read(&golden().join("c1_loss1p_rtt2_reno/sender.pcap.xz"));
-    let cures = try_cures(&stream, "CC201", &NEVER);
+    let TriedCures { cures, .. } = of(&stream, "CC201");
     let sets: Vec<_> = cures.iter().map(|cure| cure.set.as_str()).collect();
     assert_eq!(sets, ["path.forward.loss=0%", "sender.cc=bbr"]);
-    // An application is no setting.
-    assert_eq!(try_cures(&stream, "CC501", &NEVER), []);
+    // A saturated path has no cure.
+    let TriedCures { cures, proof } = of(&stream, "CC603");
+    assert!(cures.is_empty() && proof.costs.is_empty(), "{proof:?}");
+    assert!(matches!(proof.losses, Some(LossProcess::Single { .. })), "{proof:?}");
 }
 
 /// The time without losses is predicted from a capture with random losses, for uploads and
@@ -355,4 +365,118 @@ fn real_transfers_without_their_losses() {
         let off = answer.alternatives[0].course.time_s / truth - 1.0;
         assert!(answer.licensed && off.abs() <= 0.1, "{off:+.3}: {}", answer.to_text());
     }
+}
+
+/// An upload beside one and two others over one link: what another controller of it brings is that of the same
+/// transfers run with it, or within the range that chance allows.
+#[test]
+fn a_transfer_beside_others_of_its_capture_is_predicted() {
+    let text = |others: usize, knobs: &str| {
+        let mut text = format!(
+            r#"
+seed = 5
+duration = "60s"
+[host.a]
+{LINUX}
+[host.b]
+{LINUX}
+{knobs}
+[[path]]
+from = "a"
+to = "b"
+forward = [{{ link = {{ rate = "20Mbit/s", buffer = "150kB" }} }}, {{ delay = "20ms" }}]
+return = [{{ delay = "20ms" }}]
+[[flow]]
+name = "transfer"
+from = "a"
+to = "b"
+bulk = "4MB"
+"#
+        );
+        for n in 0..others {
+            let start = 300 * n;
+            text += &format!(
+                "[[flow]]\nname = \"other-{n}\"\nfrom = \"a\"\nto = \"b\"\nstart = \"{start}ms\"\nbulk = \"3MB\"\n"
+            );
+        }
+        text
+    };
+    let read_all = |text: &str| {
+        let mut scenario = load(text, "transfers", &Overrides::default()).unwrap().scenario;
+        let tap = capture::tap(&mut scenario, 0, TapPoint::Wire);
+        let mut seen = PcapngRecorder::new(&scenario, &[tap], "", Vec::new()).unwrap();
+        sim::run(&scenario, &mut seen).unwrap();
+        let bytes = seen.finish().unwrap();
+        let source = InputFile { name: "transfers".into(), bytes: Box::new(bytes.as_slice()) };
+        let settings = AnalysisSettings { packets: usize::MAX, turns: MAX_EVENTS };
+        inputs::read(vec![source], settings).unwrap().streams
+    };
+    let cases = [
+        // One flow of two or three gets another controller.
+        (1, "", "sender.cc=reno", "reno"),
+        (2, "", "sender.cc=reno", "reno"),
+    ];
+    let mut lines = String::new();
+    let mut wrong = 0;
+    for (others, knobs, set, cc) in cases {
+        let recorded = text(others, knobs);
+        let (stream, rest) = whatif::selected(read_all(&recorded), Some(0)).unwrap();
+        assert_eq!(rest.len(), others);
+        let rest: Vec<_> = rest.iter().collect();
+        let request = WhatIfRequest { set: vec![set.to_owned()], ..WhatIfRequest::default() };
+        let answer = WhatIf::beside(&stream, &rest, &request).unwrap();
+        // The cured flow has hosts of its own, so that the others keep their controller.
+        let own = recorded
+            .replace(
+                "[[path]]",
+                &format!("[host.c]\n{LINUX}\ncc = \"{cc}\"\n[host.d]\n{LINUX}\n[[path]]"),
+            )
+            .replacen(
+                "from = \"a\"\nto = \"b\"\nbulk = \"4MB\"",
+                "from = \"c\"\nto = \"d\"\nbulk = \"4MB\"",
+                1,
+            );
+        let link = r#"{ link = { rate = "20Mbit/s", buffer = "150kB" } }"#;
+        let paths = own.replace(link, r#"{ shared = "link" }"#)
+            + "[[path]]\nfrom = \"c\"\nto = \"d\"\nforward = [{ shared = \"link\" }, { delay = \"20ms\" }]\nreturn = [{ delay = \"20ms\" }]\n[shared.link]\nlink = { rate = \"20Mbit/s\", buffer = \"150kB\" }\n";
+        let truth = {
+            let mut scenario = load(&paths, "cured", &Overrides::default()).unwrap().scenario;
+            let host = scenario.hosts.iter().position(|host| host.name == "c").unwrap();
+            let tap = capture::tap(&mut scenario, host, TapPoint::Wire);
+            let mut seen = PcapngRecorder::new(&scenario, &[tap], "", Vec::new()).unwrap();
+            sim::run(&scenario, &mut seen).unwrap();
+            let bytes = seen.finish().unwrap();
+            let source = InputFile { name: "cured".into(), bytes: Box::new(bytes.as_slice()) };
+            let settings = AnalysisSettings { packets: usize::MAX, turns: MAX_EVENTS };
+            let stream = inputs::read(vec![source], settings).unwrap().streams.swap_remove(0);
+            WhatIf::of(&stream, &WhatIfRequest::default()).unwrap().recorded
+        };
+        let predicted = &answer.alternatives[0];
+        let off = predicted.course.time_s / truth.time_s - 1.0;
+        let Prediction { validity, low_s, high_s, .. } = predicted.prediction;
+        let is_right = match validity {
+            Validity::Figure => off.abs() <= 0.1,
+            Validity::Range => {
+                (low_s * 0.95..=high_s * 1.05).contains(&truth.time_s) && high_s < low_s * 2.0
+            }
+            Validity::None => false,
+        };
+        let is_beside = answer.fitted.iter().any(|one| one.why.contains("which are simulated too"));
+        let is_near = answer.senders[0].misfit <= 0.02;
+        wrong += u32::from(!is_beside || !is_near || !is_right);
+        lines += &format!(
+            "{others} others, {set}: {:.3} s recorded, misfit {:.1} %, {:.3} s predicted ({low_s:.3} to {high_s:.3}: {}), {:.3} s simulated\n",
+            answer.recorded.time_s,
+            answer.senders[0].misfit * 100.0,
+            predicted.course.time_s,
+            predicted.prediction.why,
+            truth.time_s
+        );
+        lines += &answer
+            .fitted
+            .iter()
+            .map(|one| format!("    {}: {}\n", one.what, one.why))
+            .collect::<String>();
+    }
+    assert_eq!(wrong, 0, "{lines}");
 }

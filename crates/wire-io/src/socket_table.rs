@@ -204,6 +204,9 @@ fn tcp_info(bytes: &[u8]) -> SocketSample {
         // Without a sample it has the largest value.
         min_rtt: micros(word(148).filter(|&us| us != u64::from(u32::MAX) && us > 0)),
         sent_packets: word(156),
+        dsacks: word(216),
+        reordered: word(220),
+        reordering: word(88),
         busy: micros(long(168)),
         rwnd_limited: micros(long(176)),
         sndbuf_limited: micros(long(184)),

@@ -58,7 +58,7 @@ fn options(draws: &mut RandomStream, said: &Said, syn: bool) -> Options {
             window_scale: (draws.below(2) == 0).then(|| draws.below(20) as u8),
             sack_permitted: draws.below(2) == 0,
             layout: SynLayout::Linux,
-            fast_open: None,
+            ..SynOptions::default()
         });
     }
     let mut blocks = SackBlocks::EMPTY;

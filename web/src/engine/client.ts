@@ -91,5 +91,7 @@ export class Engine {
 
 /** Reads captures, which may take seconds. */
 export const captures = new Engine();
+/** Tries cures, which takes longer: the page goes on meanwhile. */
+export const trials = new Engine();
 /** Runs scenarios, while sliders move. */
 export const runs = new Engine();

@@ -140,6 +140,41 @@ export interface Finding {
   unseen?: string;
 }
 
+/** A cure of the primary finding, tried in a simulation of the transfer. Times that cannot be predicted are absent. */
+export interface TriedCure {
+  finding: string;
+  set: string;
+  what: string;
+  recorded_s?: number;
+  duration_s?: number;
+  low_s?: number;
+  high_s?: number;
+  validity: "figure" | "range" | "none";
+  why: string;
+}
+
+/** The options of a SYN. */
+export interface SynOptions {
+  mss_bytes: number | null;
+  window_scale: number | null;
+  sack: boolean;
+  timestamps: boolean;
+  mptcp: boolean;
+  fast_open_cookie_bytes: number | null;
+  data_bytes: number;
+}
+
+/** What the SYNs agree on; null where one is not in the capture. */
+export interface Negotiated {
+  client: SynOptions | null;
+  server: SynOptions | null;
+  window_scaling: boolean | null;
+  sack: boolean | null;
+  timestamps: boolean | null;
+  ecn: 'none' | 'classic' | 'accurate' | null;
+  mptcp: boolean | null;
+}
+
 export interface Connection {
   id: number;
   client?: string;
@@ -151,9 +186,26 @@ export interface Connection {
   packets?: number;
   retransmitted_packets?: number;
   base_rtt_s?: number | null;
+  negotiated?: Negotiated;
   time_budget?: Record<string, number>;
   primary: string | null;
   findings: Finding[];
+  /** Absent unless some were tried. */
+  cures?: TriedCure[];
+}
+
+/** What the counters of a host show (nstat), of all its connections. */
+export interface HostCounters {
+  segments_sent: number;
+  retransmitted: number;
+  spurious: number;
+  limits: {
+    kind: string;
+    code: string | null;
+    title: string;
+    help: string;
+    evidence: Record<string, number>;
+  }[];
 }
 
 /** The JSON of `ackclock diagnose --json` for one file. */
@@ -163,6 +215,8 @@ export interface FileDiagnosis {
   problems: string[];
   connections?: Connection[];
   quic?: Connection[];
+  /** Absent without counters. */
+  host?: HostCounters;
 }
 
 export interface TransferResult {
@@ -181,7 +235,7 @@ export interface WhatIf {
 }
 
 export type Request =
-  | { op: "diagnose"; files: string[]; limit: number }
+  | { op: "diagnose"; files: string[]; limit: number; cures?: boolean }
   | { op: "diagnosis_page" }
   | { op: "what_if"; file: string; flow: number | null; compare: string[]; set: string[] }
   | { op: "scenario_of"; file: string; flow: number | null }

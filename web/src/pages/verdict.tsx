@@ -5,9 +5,10 @@ import { useRef, useState } from "preact/hooks";
 import rwndCapture from "../../../golden/linux/h1_rwnd_cubic/sender.pcap.xz?url";
 import rtoCapture from "../../../golden/linux/g1_rto_cubic/sender.pcap.xz?url";
 import qlogSample from "../../../docs/samples/upload.sqlog?url";
-import { Cancelled, EngineError, captures } from "../engine/client.ts";
+import { Cancelled, EngineError, captures, trials } from "../engine/client.ts";
 import type { Connection, FileDiagnosis } from "../engine/types.ts";
 import * as format from "../format.ts";
+import { Cures } from "../parts/cures.tsx";
 import { Findings } from "../parts/findings.tsx";
 import { ReportFrame, save } from "../parts/report_frame.tsx";
 import { WhatIfPanel } from "../parts/what_if.tsx";
@@ -19,6 +20,8 @@ const SAMPLES: [string, string, string][] = [
 ];
 /** Most connections that are listed. */
 const LISTED = 200;
+/** Most bytes of captures whose cures are tried: as in the native program. */
+const MOST_TRIED = 256 * 2 ** 20;
 
 interface Verdict {
   files: File[];
@@ -26,6 +29,18 @@ interface Verdict {
   json: string;
   text: string;
   seconds: number;
+  cures: "trying" | "tried" | "none";
+}
+
+/** Whether a connection has something to cure. */
+function hasCures(files: File[], diagnoses: FileDiagnosis[]): boolean {
+  const isLimited = diagnoses.some((file) => file.connections?.some((one) => one.primary !== null));
+  return isLimited && files.reduce((sum, file) => sum + file.size, 0) <= MOST_TRIED;
+}
+
+function parse(json: string): FileDiagnosis[] {
+  const parsed = JSON.parse(json) as FileDiagnosis | FileDiagnosis[];
+  return Array.isArray(parsed) ? parsed : [parsed];
 }
 
 interface Props {
@@ -43,6 +58,7 @@ export function VerdictPage({ onScenario, onClock }: Props) {
   const diagnose = async (files: File[]) => {
     if (files.length === 0) return;
     captures.cancel();
+    trials.cancel();
     setFault("");
     setVerdict(undefined);
     setProgress({ done: 0, total: files.reduce((sum, file) => sum + file.size, 0) });
@@ -50,14 +66,29 @@ export function VerdictPage({ onScenario, onClock }: Props) {
     try {
       const request = { op: "diagnose", files: files.map((file) => file.name), limit: LISTED } as const;
       const answer = await captures.call(request, files, (done, total) => setProgress({ done, total }));
-      const parsed = JSON.parse(answer.json) as FileDiagnosis | FileDiagnosis[];
-      const diagnoses = Array.isArray(parsed) ? parsed : [parsed];
-      setVerdict({ files, diagnoses, ...answer, seconds: (performance.now() - began) / 1e3 });
+      const diagnoses = parse(answer.json);
+      const seconds = (performance.now() - began) / 1e3;
+      const isTrying = hasCures(files, diagnoses);
+      const shown: Verdict = { files, diagnoses, ...answer, seconds, cures: isTrying ? "trying" : "none" };
+      setVerdict(shown);
       setProgress(undefined);
+      if (isTrying) await tryCures(shown);
     } catch (error) {
       if (error instanceof Cancelled) return;
       setProgress(undefined);
       setFault((error as Error).message);
+    }
+  };
+  /** Tries the cures of a verdict that is shown; without them it stays. */
+  const tryCures = async (shown: Verdict) => {
+    try {
+      const request = { op: "diagnose", files: shown.files.map((file) => file.name), limit: LISTED, cures: true } as const;
+      const answer = await trials.call(request, shown.files);
+      setVerdict({ ...shown, ...answer, diagnoses: parse(answer.json), cures: "tried" });
+    } catch (error) {
+      if (error instanceof Cancelled) return;
+      setVerdict({ ...shown, cures: "none" });
+      throw error;
     }
   };
   const cancel = () => {
@@ -118,8 +149,9 @@ export function VerdictPage({ onScenario, onClock }: Props) {
   );
 }
 
-/** The page of graphs; a worker that was ended meanwhile has to read the files again. */
-async function pageOf(files: File[]): Promise<string> {
+/** The page of graphs, with the cures once they were tried; a worker that was ended meanwhile reads the files again. */
+async function pageOf({ files, cures }: Verdict): Promise<string> {
+  if (cures === "tried") return (await trials.call({ op: "diagnosis_page" })).html;
   try {
     return (await captures.call({ op: "diagnosis_page" })).html;
   } catch (error) {
@@ -141,7 +173,7 @@ function Result({ verdict, onScenario, onClock }: Props & { verdict: Verdict }) 
   const page = async () => {
     setFault("");
     try {
-      setHtml(await pageOf(verdict.files));
+      setHtml(await pageOf(verdict));
     } catch (error) {
       if (!(error instanceof Cancelled)) setFault((error as Error).message);
     }
@@ -173,6 +205,7 @@ function Result({ verdict, onScenario, onClock }: Props & { verdict: Verdict }) 
       {one ? (
         <>
           <Headline file={one.file} connection={one.connection} />
+          <Cures cures={one.connection.cures ?? []} isTrying={verdict.cures === "trying" && one.connection.primary !== null && isTcp} />
           <Findings findings={one.connection.findings} {...(isTcp ? { onMoment: moment, momentText: "See the ACK clock at" } : {})} />
           {isTcp && capture && (
             <>

@@ -34,6 +34,20 @@ pub(super) fn mixed_world(seed: u64, number: u64, profile: &str) -> String {
     root.to_string()
 }
 
+/// What a guest's card and driver do, for models.
+fn card() -> Table {
+    let knobs = [
+        ("driver.truesize".to_owned(), Value::String(TRUESIZE.into())),
+        ("driver.holds_packets".to_owned(), Value::Boolean(true)),
+    ];
+    knobs.into_iter().collect()
+}
+
+/// Returns the wide world with this number, with Linux hosts of this profile.
+pub(super) fn wide_world(seed: u64, number: u64, profile: &str, one_flow: bool) -> String {
+    worlds::wide(seed, number, profile, one_flow, &card())
+}
+
 /// Returns the world with this number, with Linux hosts of this profile.
 pub(super) fn world(seed: u64, number: u64, profile: &str) -> String {
     let text = worlds::draw(seed, number);
@@ -44,11 +58,7 @@ pub(super) fn world(seed: u64, number: u64, profile: &str) -> String {
             let mut table = Table::new();
             let cc = ["cubic", "reno", "bbr"][random.below(3) as usize];
             table.insert("profile".into(), Value::String(profile.into()));
-            let knobs = [
-                ("driver.truesize".to_owned(), Value::String(TRUESIZE.into())),
-                ("driver.holds_packets".to_owned(), Value::Boolean(true)),
-            ];
-            table.insert("knobs".into(), Value::Table(knobs.into_iter().collect()));
+            table.insert("knobs".into(), Value::Table(card()));
             table.insert("cc".into(), Value::String(cc.into()));
             table.insert("tso".into(), Value::Boolean(true));
             *host = Value::Table(table);
@@ -171,7 +181,6 @@ pub(super) fn has_links(text: &str) -> bool {
         let knob = |name: &str| host.get("knobs").and_then(|knobs| knobs.get(name));
         knob("driver.truesize").and_then(Value::as_str) == Some(TRUESIZE)
             && knob("driver.holds_packets") == Some(&Value::Boolean(true))
-            && host.get("tso") == Some(&Value::Boolean(true))
     };
     let is_model = |host: &Value| {
         let profile = host.get("profile").and_then(Value::as_str);

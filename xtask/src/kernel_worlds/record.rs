@@ -26,7 +26,7 @@ pub(super) fn run(
     (first, count): (u64, u64),
     file: &Path,
 ) -> Result<(), String> {
-    let kernel = kernel(profile)?;
+    let kernel = kernel(profile, false)?;
     let mut text = String::new();
     let (mut recorded, mut long) = (0, 0);
     for number in first..first.saturating_add(count) {

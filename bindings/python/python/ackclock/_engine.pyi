@@ -287,6 +287,7 @@ def theory(
 def diagnose_files(
     sources: list[_Source],
     flow: int | None = None,
+    cures: bool = True,
     progress: Callable[[int, int], object] | None = None,
 ) -> tuple[str, str]: ...
 def connections_table(files: list[tuple[str, str | None, str | None]]) -> Table: ...

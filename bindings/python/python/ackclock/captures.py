@@ -47,12 +47,14 @@ class Diagnosis:
         return printed(str(self))
 
 
-def diagnose(*paths: PathLike, flow: int | None = None, progress: Progress = False) -> Diagnosis:
+def diagnose(
+    *paths: PathLike, flow: int | None = None, cures: bool = True, progress: Progress = False
+) -> Diagnosis:
     """Find out from captures (or logs, or tcpdump's text) why a transfer was slow.
 
     Several files are taken to be from the same time: logs join the connections that captures show. For a
     folder of captures, each by itself, there is :func:`ackclock.diagnose_folder`. ``flow`` picks one
-    connection by Wireshark's number. ``progress`` is as for :func:`ackclock.run`, in bytes read.
+    connection by Wireshark's number. ``cures=False`` tries none, as ``--no-cures``. ``progress`` is as for :func:`ackclock.run`, in bytes read.
 
     Raises :class:`OSError` for a file that cannot be read, :class:`ValueError` for one that cannot be
     diagnosed.
@@ -62,7 +64,7 @@ def diagnose(*paths: PathLike, flow: int | None = None, progress: Progress = Fal
     names = [name_of(path) for path in paths]
     with shown(progress, names[0], "B") as callback:
         sources: list[tuple[str, Any]] = [(name, None) for name in names]
-        return Diagnosis(*_engine.diagnose_files(sources, at_least("flow", flow, 0), callback))
+        return Diagnosis(*_engine.diagnose_files(sources, at_least("flow", flow, 0), cures, callback))
 
 
 def name_of(path: PathLike) -> str:

@@ -73,6 +73,7 @@ def diagnose_folder(
     *,
     pattern: str = "*",
     executor: Any = None,
+    cures: bool = True,
     out: str | os.PathLike[str] | None = None,
     chunk_s: float = 2.0,
     progress: Progress = False,
@@ -83,6 +84,7 @@ def diagnose_folder(
     ``folder`` is a path, or a URL that fsspec understands (``s3://bucket/captures``, with what it needs
     in ``storage_options``); bytes are streamed, nothing is copied to a disk. ``pattern`` picks
     files by their name below it (``*.pcap*``). A file that is not a capture is listed in ``.failed``.
+    ``cures=False`` tries no cures, as ``--no-cures``.
 
     ``executor``, ``out``, ``chunk_s`` (in seconds) and ``progress`` are as for :func:`ackclock.sweep`:
     chunks are sized by bytes and measured time; with ``out`` each is a Parquet file with a row for each
@@ -99,12 +101,14 @@ def diagnose_folder(
     place: Path | None = None
     missing = [(0, len(names))] if names else []
     if out is not None:
-        about = {"ackclock": _engine.VERSION, "files": list(zip(names, sizes))}
+        about: dict[str, Any] = {"ackclock": _engine.VERSION, "files": list(zip(names, sizes))}
+        if not cures:
+            about["cures"] = False
         about_text = json.dumps(about, indent=2) + "\n"
         place = chunks.claim(Path(out), "captures.json", about_text, "diagnosis of a folder")
         missing = chunks.gaps(chunks.kept(place), len(names))
     cutter = chunks.Cutter(missing, chunk_s, sizes)
-    arguments = (options, None if place is None else str(place))
+    arguments = (options, cures, None if place is None else str(place))
 
     def own(chunk: chunks.Chunk) -> tuple[list[str]]:
         return (names[slice(*chunk)],)
@@ -145,7 +149,7 @@ def listing(folder: str, pattern: str, options: dict[str, Any]) -> tuple[list[st
 
 
 def judge(
-    options: dict[str, Any], folder: str | None, names: list[str], first: int, end: int
+    options: dict[str, Any], cures: bool, folder: str | None, names: list[str], first: int, end: int
 ) -> tuple[list[Judged], float | None]:
     """Diagnose the captures of a chunk in this process; returns their results and the seconds it took.
 
@@ -154,7 +158,7 @@ def judge(
     if folder is not None and chunks.path_of(Path(folder), (first, end)).exists():
         return [], None
     began = time.perf_counter()
-    judged = [one(name, options) for name in names]
+    judged = [one(name, options, cures) for name in names]
     took = time.perf_counter() - began
     if folder is None:
         return judged, took
@@ -172,15 +176,15 @@ def judge(
     return [], took
 
 
-def one(name: str, options: dict[str, Any]) -> Judged:
+def one(name: str, options: dict[str, Any], cures: bool = True) -> Judged:
     """Diagnose one capture."""
     try:
         if "://" not in name:
-            return (name, *_engine.diagnose_files([(name, None)]), None)
+            return (name, *_engine.diagnose_files([(name, None)], None, cures), None)
         import fsspec
 
         with fsspec.open(name, "rb", **options) as file:
-            return (name, *_engine.diagnose_files([(name, file)]), None)
+            return (name, *_engine.diagnose_files([(name, file)], None, cures), None)
     except (OSError, ValueError) as error:
         return name, None, None, str(error)
 

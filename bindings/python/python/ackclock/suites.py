@@ -96,7 +96,8 @@ def suite(
 
     ``cc`` is the sender (``"linux-6.18/cubic"``), ``against`` are the references, ``criteria`` picks
     sections of the document, ``phases`` is the number of drawn start phases (of ``rfc9743``), ``knobs``
-    changes knobs of the sender, all as for ``ackclock suite``.
+    changes knobs of the sender, all as for ``ackclock suite`` with ``--budget`` equal to ``phases``:
+    a criterion that these do not decide is undecided.
 
     Without ``executor`` the worlds run here on ``jobs`` threads (all cores by default). With one
     (any ``concurrent.futures.Executor``, a Dask client, or the module ``ray``) they run there, in

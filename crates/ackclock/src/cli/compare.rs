@@ -15,6 +15,7 @@ Examples:
   ackclock compare my.toml --model --kernel --wire --tolerance 5ms
   ackclock compare my.toml --report compare.html
   ackclock compare my.toml --kernel --junit out.xml
+  ackclock compare quic.toml --set host.a.stack=quic-go-0.65 --set host.b.stack=quic-go-0.65
   ackclock compare my.toml --kernel my-patch --json | jq '.comparisons[0].flows[0].first'
 
 A scenario has three grades: models (fast), kernels in virtual time (true), the wire (real). Two or three are
@@ -22,6 +23,8 @@ compared, each with the first of them; without a choice models and kernels. All 
 Linux are kernels in the second grade, unless the scenario names kernels itself; then those are. On the wire all
 hosts are this machine's kernel. Packets are compared at the card of the host that opens the connection: sequence and
 acknowledgment numbers, lengths, flags except PSH, and SACK blocks, each direction by itself.
+A scenario whose hosts have `stack` is run with models of QUIC and with the stacks; packets with stream data are
+compared by size and time.
 
 Exit status: 0 the packets are the same, and their times within --tolerance; 1 they differ; 2 a mistake.";
 

@@ -9,6 +9,7 @@ Examples:
   ackclock interop path.toml --stacks quinn-0.11,quiche-0.29,quic-go-0.61
   ackclock interop path.toml --stacks quinn-0.11/newreno,linux-6.18/cubic --phases 16
   ackclock interop path.toml --stacks quinn-proto-0.11,quinn-0.11 --report pairs.html
+  ackclock interop path.toml --stacks stack:quic-go-0.65,stack:quinn-0.11
   ackclock interop path.toml --stacks neqo-0.30,msquic-2.6 --set path.rate=50Mbit/s --json";
 
 /// Arguments of `interop`.
@@ -21,7 +22,7 @@ pub(crate) struct InteropArgs {
     /// Scenario whose first flow has the path, and its overrides; its hosts and flows are replaced
     #[command(flatten)]
     pub(crate) scenario: super::ScenarioArgs,
-    /// The stacks, PROFILE or PROFILE/CC, separated by commas
+    /// The stacks, PROFILE or PROFILE/CC, separated by commas; stack:NAME is a real QUIC stack of `ackclock stack list`
     #[arg(long, value_name = "STACKS", value_delimiter = ',', required = true)]
     pub(crate) stacks: Vec<String>,
     /// Seeds of each transfer, and drawn start phases of each pair

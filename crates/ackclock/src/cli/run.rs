@@ -94,6 +94,9 @@ pub(crate) struct RunArgs {
     /// Run the programs that the scenario names as kernels of its hosts: they are foreign code
     #[arg(long)]
     pub(crate) allow_exec: bool,
+    /// Let real QUIC stacks write their own qlog of each connection into this directory: FLOW-client.sqlog
+    #[arg(long, value_name = "DIR")]
+    pub(crate) stack_logs: Option<PathBuf>,
     /// Flow whose sender is logged by --bblog, --siftr and --qlog [default: the first]
     #[arg(long, value_name = "FLOW")]
     pub(crate) log_flow: Option<String>,

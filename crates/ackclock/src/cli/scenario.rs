@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 use super::FromArgs;
 
 /// A scenario file and its overrides.
-#[derive(Debug, Default, Args)]
+#[derive(Debug, Clone, Default, Args)]
 pub(crate) struct ScenarioArgs {
     /// Scenario file (TOML; see docs/scenario.md)
     pub(crate) file: Option<PathBuf>,
@@ -30,9 +30,9 @@ pub(crate) enum ScenarioCommand {
     Show(ScenarioArgs),
     /// Fit a scenario to a transfer in a capture
     From(FromArgs),
-    /// Print the path of a scenario as commands of an emulator: tc/netem or dummynet
+    /// Print the path of a scenario as commands of an emulator: netem, tc or dummynet
     Export(ExportArgs),
-    /// Read commands of tc/netem or dummynet, and print a scenario with their path
+    /// Read commands of tc or dummynet, and print a scenario with their path
     Import(ImportArgs),
     /// Print all keys of scenario files and all knobs of each system, as Markdown tables
     #[command(after_help = KEYS_EXAMPLES)]
@@ -99,6 +99,7 @@ pub(crate) struct ProfilesArgs {
 const EXPORT_EXAMPLES: &str = "\
 Examples:
   ackclock scenario export my.toml > path.sh                       for Linux: tc qdisc ... netem
+  ackclock scenario export my.toml --to tc > path.sh               netem, tbf, htb with fq_codel and others
   ackclock scenario export my.toml --to dummynet --devices em0,em1   for FreeBSD
   ackclock scenario export my.toml --set path.delay=20ms
 
@@ -112,7 +113,7 @@ pub(crate) struct ExportArgs {
     #[command(flatten)]
     pub(crate) scenario: ScenarioArgs,
     /// Emulator
-    #[arg(long, value_name = "EMULATOR", default_value = "netem", value_parser = ["netem", "dummynet"])]
+    #[arg(long, value_name = "EMULATOR", default_value = "netem", value_parser = ["netem", "tc", "dummynet"])]
     pub(crate) to: String,
     /// Index of the path, if there are several
     #[arg(long, value_name = "N", default_value_t = 0)]
@@ -127,13 +128,13 @@ Examples:
   ackclock scenario import path.sh > my.toml
   tc qdisc show | ackclock scenario import - > my.toml
 
-The first netem, tbf or pipe is the direction `forward`, the second `return`; without a second both are the same. Hosts
-and transfer are an example. A word that no scenario can represent, such as `htb` or `reorder`, is an error.";
+The first device or pipe is the direction `forward`, the second `return`; without a second, `return` has no elements.
+Hosts and transfer are an example. A word that no scenario can represent, such as `cake`, is an error.";
 
 /// Arguments of `scenario import`.
 #[derive(Debug, Args)]
 #[command(after_help = IMPORT_EXAMPLES)]
 pub(crate) struct ImportArgs {
-    /// File with commands of tc or ipfw, or what `tc qdisc show` printed; - is standard input
+    /// File with commands of tc, ip or ipfw, or what `tc qdisc show` printed; - is standard input
     pub(crate) file: PathBuf,
 }

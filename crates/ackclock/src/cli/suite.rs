@@ -17,7 +17,7 @@ Examples:
   ackclock suite rfc9743 --cc cubic --baseline now.json --junit suite.xml --sarif suite.sarif
 
 Exit status: 0 every criterion passes, and nothing is worse than the baseline; 1 a criterion fails
-or something is worse; 2 an error in arguments or files.";
+or something is worse; 2 an error in arguments or files; 3 none fails, but one is undecided.";
 
 /// The suites.
 #[derive(Debug, Subcommand)]
@@ -111,6 +111,9 @@ pub(crate) struct SuiteArgs {
     /// Drawn start phases of each world with several flows (rfc9743)
     #[arg(long, value_name = "COUNT", default_value_t = 4, value_parser = clap::value_parser!(u32).range(2..=1_000))]
     pub(crate) phases: u32,
+    /// Most start phases: a criterion that stays undecided gets twice as many until it is decided or has these [default: 16]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(2..=1_000))]
+    pub(crate) budget: Option<u32>,
     /// Threads [default: as many as processors]
     #[arg(long, value_name = "N")]
     pub(crate) jobs: Option<usize>,

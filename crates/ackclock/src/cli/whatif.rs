@@ -25,7 +25,8 @@ Exit status: 0 success; 2 an error in arguments, or a file that cannot be used."
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct WhatIfArgs {
-    /// Capture with the transfer, best taken at the sender, or the sender's qlog; - is standard input
+    /// Capture with the transfer, best taken at the sender, or the sender's qlog, or the pasted text of
+    /// iperf3, ss, ping and others; - is standard input
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
     /// The connection, by Wireshark's number (tcp.stream) [default: the one with the most data]

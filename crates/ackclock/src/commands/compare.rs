@@ -11,6 +11,8 @@ mod formats;
 mod linux;
 #[cfg(target_os = "linux")]
 mod page;
+#[cfg(target_os = "linux")]
+mod stacks;
 
 #[cfg(target_os = "linux")]
 pub(super) use linux::{kernel_name, linux_hosts};

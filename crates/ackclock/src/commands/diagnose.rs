@@ -1,6 +1,7 @@
 //! `ackclock diagnose`: why a transfer is slow.
 
 mod against;
+mod key_logs;
 mod live;
 mod live_input;
 mod selection;
@@ -18,6 +19,7 @@ use ingest::inputs::{
 };
 use scenario::ReportStyle;
 
+use super::pasted::{self, PastedText};
 use crate::cli::DiagnoseArgs;
 use crate::failure::{Failure, look_on};
 use crate::file_kind::other_command;
@@ -25,12 +27,14 @@ use crate::folders;
 use crate::input;
 use crate::interrupt;
 use crate::output::{self, OutFile};
-use crate::progress::ProgressReader;
+use crate::progress::{ProgressReader, Spinner};
 
 /// Default number of connections shown in full.
 const SHOWN: usize = 10;
 /// Most files named in which nothing was judged.
 const UNJUDGED: usize = 3;
+/// Most files named that cannot be read.
+const UNREADABLE: usize = 10;
 /// Bytes of JSON that are written at a time.
 const JSON_BUFFER: usize = 64 * 1_024;
 
@@ -48,6 +52,10 @@ pub(super) fn run(args: &DiagnoseArgs) -> Result<ExitCode, Failure> {
     if standard > 1 {
         return Err(Failure::new("standard input can be read only once"));
     }
+    let pasted = pasted_text(args);
+    if let Some(text) = pasted.as_ref().filter(|text| !text.has_recording) {
+        return report_pasted(text, args);
+    }
     let filter = selection::filter(args)?;
     let files = folders::expand(&args.files)?;
     let closed = Arc::new(AtomicBool::new(false));
@@ -55,7 +63,7 @@ pub(super) fn run(args: &DiagnoseArgs) -> Result<ExitCode, Failure> {
         Some(_) if is_standard(file) => live_source(&closed),
         _ => source(file),
     });
-    let sources = sources.collect::<Result<Vec<_>, _>>()?;
+    let (sources, mut failures) = opened(sources.collect(), args)?;
     if args.every.is_some() && files.len() > 1 && !args.ring {
         return Err(Failure::new("--every: expected one capture, or with --ring its parts"));
     }
@@ -71,12 +79,15 @@ pub(super) fn run(args: &DiagnoseArgs) -> Result<ExitCode, Failure> {
     };
     let mut printer = live::IntervalPrinter::new(args, SHOWN, &closed);
     let mut speak = |interval: &LiveInterval| printer.print(interval);
-    let mut mode = ReadMode { is_ring: args.ring, ..ReadMode::default() };
+    let keys = key_logs::read(args.keylog.as_deref(), &files)?;
+    let mut mode = ReadMode { is_ring: args.ring, keys, ..ReadMode::default() };
     if let Some(every) = &args.every {
         mode.live = Some(LiveReporter::new(live::every(every)?, &mut speak));
         // Ctrl-C ends the capture: the result follows.
         interrupt::orderly();
     }
+    let mut unreadable = Vec::new();
+    mode.unreadable = can_leave_out(args, files.len()).then_some(&mut unreadable);
     let report = DiagnosisReport::read_with(sources, packets, mode);
     if let Some(failure) = printer.failed {
         return Err(failure);
@@ -91,7 +102,10 @@ pub(super) fn run(args: &DiagnoseArgs) -> Result<ExitCode, Failure> {
             .hint("connections are numbered from 0, as tcp.stream in Wireshark; without --flow all are listed"));
     }
     selection::select(&mut report, filter.as_ref(), args.sort)?;
-    if tries_cures && args.limit != Some(0) {
+    // All connections are in these outputs, whatever the limit is.
+    let is_shown = [&args.report, &args.sarif, &args.junit].iter().any(|path| path.is_some());
+    if tries_cures && (is_shown || args.limit != Some(0)) {
+        let _progress = Spinner::new("trying cures");
         whatif::try_worst(&mut report);
     }
     for (form, path, mut out) in outputs {
@@ -121,10 +135,18 @@ pub(super) fn run(args: &DiagnoseArgs) -> Result<ExitCode, Failure> {
             ReportStyle::Plain => output::print(&text)?,
             ReportStyle::Coloured => output::print_in_colour(&text)?,
         }
+        if let Some(beside) = &pasted {
+            output::print(&format!("\n{}", beside.report.text(&file_name(args))))?;
+        }
     }
-    let Some(on) = fail_on else { return Ok(ExitCode::SUCCESS) };
+    failures.extend(unreadable.iter().map(|error| refused(error, &files)));
+    let left_out = report_unreadable(failures);
+    let Some(on) = fail_on else { return Ok(left_out.unwrap_or(ExitCode::SUCCESS)) };
     if report.fails(on) {
         return Ok(ExitCode::from(1));
+    }
+    if let Some(status) = left_out {
+        return Ok(status);
     }
     match unjudged {
         Some(failure) => Err(failure),
@@ -133,6 +155,74 @@ pub(super) fn run(args: &DiagnoseArgs) -> Result<ExitCode, Failure> {
         }
         None => Ok(ExitCode::SUCCESS),
     }
+}
+
+/// The text of other tools in the only file.
+fn pasted_text(args: &DiagnoseArgs) -> Option<PastedText> {
+    match args.files.as_slice() {
+        [file] if args.every.is_none() && !args.ring => pasted::read(file),
+        _ => None,
+    }
+}
+
+/// Prints what a pasted text says; other forms of output have connections.
+fn report_pasted(text: &PastedText, args: &DiagnoseArgs) -> Result<ExitCode, Failure> {
+    let outputs = [&args.report, &args.csv, &args.sarif, &args.junit, &args.markdown];
+    let others = [&args.openmetrics, &args.wireshark];
+    let is_requested = outputs.iter().chain(&others).any(|path| path.is_some());
+    if args.json || is_requested || args.fail_on.is_some() {
+        let name = file_name(args);
+        let failure =
+            Failure::new(format!("{name}: pasted text has no connections, only a report"));
+        return Err(
+            failure.hint("without --json, --fail-on and output files the report is printed")
+        );
+    }
+    output::print(&text.report.text(&file_name(args)))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn file_name(args: &DiagnoseArgs) -> String {
+    args.files.first().map(|file| file.display().to_string()).unwrap_or_default()
+}
+
+/// Whether a file that cannot be read is reported, and the others are diagnosed.
+fn can_leave_out(args: &DiagnoseArgs, files: usize) -> bool {
+    files > 1 && !args.ring && args.every.is_none()
+}
+
+/// The files that could be opened, and the errors of the others.
+fn opened(
+    sources: Vec<Result<InputFile<'static>, Failure>>,
+    args: &DiagnoseArgs,
+) -> Result<(Vec<InputFile<'static>>, Vec<Failure>), Failure> {
+    let may_fail = can_leave_out(args, sources.len());
+    let (mut opened, mut failures) = (Vec::new(), Vec::new());
+    for source in sources {
+        match source {
+            Ok(source) => opened.push(source),
+            Err(failure) if may_fail => failures.push(failure),
+            Err(failure) => return Err(failure),
+        }
+    }
+    // Without any the first is the error.
+    match opened.is_empty() && !failures.is_empty() {
+        true => Err(failures.swap_remove(0)),
+        false => Ok((opened, failures)),
+    }
+}
+
+/// Reports the files that could not be read; the exit status, if there are any.
+fn report_unreadable(failures: Vec<Failure>) -> Option<ExitCode> {
+    let more = failures.len().saturating_sub(UNREADABLE);
+    let mut status = None;
+    for failure in failures.into_iter().take(UNREADABLE) {
+        status = Some(failure.report());
+    }
+    if more > 0 {
+        status = Some(Failure::new(format!("{more} more files cannot be read")).report());
+    }
+    status
 }
 
 /// The error of a gate that some files would pass unjudged.

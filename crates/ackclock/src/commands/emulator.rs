@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use export::emulator::{self, ImportError, TokenPosition};
-use scenario::{ScenarioError, decode};
+use scenario::{ScenarioError, Stacks, decode};
 
 use super::load_with;
 use crate::cli::ExportArgs;
@@ -12,7 +12,7 @@ use crate::input;
 
 /// Returns the commands for both directions of a path.
 pub(super) fn export(args: ExportArgs) -> Result<String, Failure> {
-    let (file, loaded) = load_with(args.scenario, true, true)?;
+    let (file, loaded) = load_with(args.scenario, true, Stacks::Modelled, true)?;
     let paths = &loaded.scenario.paths;
     let Some(path) = paths.get(args.path) else {
         return Err(Failure::new(format!(
@@ -33,6 +33,7 @@ pub(super) fn export(args: ExportArgs) -> Result<String, Failure> {
     for (direction, elements, device, pipe) in directions {
         let command = match args.to.as_str() {
             "netem" => emulator::netem(elements, device),
+            "tc" => emulator::qdiscs(elements, device),
             _ => emulator::dummynet(elements, device, pipe),
         };
         let command = command.map_err(|error| {

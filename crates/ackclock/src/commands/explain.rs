@@ -25,7 +25,7 @@ pub(super) fn run(args: &ExplainArgs) -> Result<ExitCode, Failure> {
 }
 
 /// `401` is `CC401`.
-fn with_letters(code: &str) -> String {
+pub(super) fn with_letters(code: &str) -> String {
     let letters = if code.bytes().all(|byte| byte.is_ascii_digit()) { "CC" } else { "" };
     format!("{letters}{code}")
 }

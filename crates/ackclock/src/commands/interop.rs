@@ -16,7 +16,7 @@ pub(super) fn run(args: InteropArgs) -> Result<ExitCode, Failure> {
     let stacks: Vec<InteropStack> = args
         .stacks
         .iter()
-        .map(|name| InteropStack::read(name))
+        .map(|name| InteropStack::read(name, super::stack::programs(None)))
         .collect::<Result<_, _>>()
         .map_err(|error| Failure::new(error.message).hint(error.hint))?;
     for (at, name) in args.stacks.iter().enumerate() {

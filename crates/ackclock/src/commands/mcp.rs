@@ -36,7 +36,7 @@ const INVALID_PARAMS: i32 = -32_602;
 
 const INSTRUCTIONS: &str = "\
 Ackclock finds out why a TCP or QUIC transfer is slow. Begin with `diagnose` on a capture or a qlog; its `primary` \
-is the code of the finding that limited the transfer, `findings` have evidence, cause and cure. `explain` gives the \
+is the code of the finding that limited the transfer, `findings` have evidence, cause and cure, `cures` the time with each cure. `explain` gives the \
 background of a code, `flow` one connection in full, `whatif` the same transfer with other senders or settings. \
 Quote the evidence, not only the code. Files are named by absolute paths or relative to the first allowed folder.";
 

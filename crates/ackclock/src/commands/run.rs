@@ -14,12 +14,12 @@ use pages::run_page::RunPageRecorder;
 use runner::run_report::{RunReport, table};
 use runner::series::SenderSeries;
 use runner::sharing::{self, Sharing};
-use scenario::{Loaded, nearest};
+use scenario::{Loaded, Stacks, nearest};
 use sim::scenario::{HostSpec, Scenario, TapPoint};
 use sim::{Observer, ObserverPair, RunOutcome};
 
 use super::guests::Kernels;
-use super::load_with_kernels;
+use super::{load_with_kernels, stack};
 use crate::cli::RunArgs;
 use crate::failure::Failure;
 use crate::output::{OutFile, print, standard_output, written};
@@ -37,7 +37,7 @@ pub(super) fn run(mut args: RunArgs) -> Result<ExitCode, Failure> {
         let message = format!("no scenario file given: `{host}` is read as the host of --tcpdump");
         return Err(Failure::new(message).hint("put the file first: run FILE.toml --tcpdump"));
     }
-    let (file, loaded) = load_with_kernels(core::mem::take(&mut args.scenario))?;
+    let (file, loaded) = load_with_kernels(core::mem::take(&mut args.scenario), stacks(&args)?)?;
     let kernels = Kernels::of(&loaded, &file, args.allow_exec)?;
     // A tap does not change a run, and the checksum covers the text only.
     let mut scenario = loaded.scenario.clone();
@@ -144,6 +144,14 @@ pub(super) fn run(mut args: RunArgs) -> Result<ExitCode, Failure> {
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The real QUIC stacks that hosts can be.
+fn stacks(args: &RunArgs) -> Result<Stacks, Failure> {
+    let Some(logs) = &args.stack_logs else { return Ok(stack::programs(None)) };
+    let failed = |error: io::Error| Failure::file("create", logs, &error);
+    std::fs::create_dir_all(logs).map_err(failed)?;
+    Ok(stack::programs(Some(logs.canonicalize().map_err(failed)?)))
 }
 
 /// Formats the result of a run as JSON or as a table.

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use quic::profile::controller_note;
-use scenario::{Loaded, reference, schema};
+use scenario::{Loaded, Stacks, reference, schema};
 use serde_json::json;
 
 use super::{load_with, load_with_kernels};
@@ -18,7 +18,7 @@ pub(super) fn run(command: ScenarioCommand) -> Result<ExitCode, Failure> {
         ScenarioCommand::From(args) => return super::whatif::from(&args),
         ScenarioCommand::Export(args) => print(&super::emulator::export(args)?)?,
         ScenarioCommand::Import(args) => print(&super::emulator::import(&args.file)?)?,
-        ScenarioCommand::Show(args) => print(&load_with_kernels(args)?.1.text)?,
+        ScenarioCommand::Show(args) => print(&load_with_kernels(args, Stacks::Modelled)?.1.text)?,
         ScenarioCommand::Keys => print(&reference())?,
         ScenarioCommand::Schema => print(&schema())?,
     }
@@ -28,7 +28,7 @@ pub(super) fn run(command: ScenarioCommand) -> Result<ExitCode, Failure> {
 fn check(args: CheckArgs) -> Result<ExitCode, Failure> {
     let as_json = args.json;
     // As JSON the errors have positions, whatever the file is.
-    match load_with(args.scenario, true, !as_json) {
+    match load_with(args.scenario, true, Stacks::Modelled, !as_json) {
         Ok((file, loaded)) if !as_json => {
             let notes = notes(&loaded).into_iter().map(|note| format!("note: {note}\n"));
             let notes: String = notes.collect();

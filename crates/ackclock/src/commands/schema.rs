@@ -106,4 +106,39 @@ mod tests {
             assert_eq!(schema["title"], title, "{name}");
         }
     }
+
+    /// Appends the path of each field below this schema that has no description.
+    fn undescribed(schema: &Value, path: &str, found: &mut Vec<String>) {
+        let Some(members) = schema.as_object() else { return };
+        for (name, member) in members {
+            match name.as_str() {
+                "properties" | "$defs" => {
+                    for (field, of) in member.as_object().into_iter().flatten() {
+                        let path = format!("{path}.{field}");
+                        let is_field = name == "properties" && of.get("$ref").is_none();
+                        if is_field && of["description"].as_str().is_none_or(str::is_empty) {
+                            found.push(path.clone());
+                        }
+                        undescribed(of, &path, found);
+                    }
+                }
+                "items" | "additionalProperties" => undescribed(member, path, found),
+                "oneOf" | "anyOf" | "allOf" => {
+                    for of in member.as_array().into_iter().flatten() {
+                        undescribed(of, path, found);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    #[test]
+    fn every_field_has_a_description() {
+        for (name, text) in SCHEMAS {
+            let mut found = Vec::new();
+            undescribed(&serde_json::from_str(text).unwrap(), name, &mut found);
+            assert!(found.is_empty(), "{found:?}");
+        }
+    }
 }

@@ -10,8 +10,8 @@ use std::process::ExitCode;
 use scenario::nearest;
 use suite::baseline::{self, SuiteRegression};
 use suite::{
-    FlentTest, RFC9743, SLOW_START, Suite, SuiteCriterion, SuitePlan, SuiteReport, SuiteRequest,
-    SuiteSender, TCPEVAL,
+    CriterionVerdict, FlentTest, RFC9743, SLOW_START, Suite, SuiteCriterion, SuiteReport,
+    SuiteRequest, SuiteSender, TCPEVAL,
 };
 
 use crate::cli::{SuiteArgs, SuiteCommand};
@@ -20,6 +20,11 @@ use crate::input;
 use crate::interrupt;
 use crate::output::{OutFile, print};
 use crate::progress::CountProgress;
+
+/// Most start phases for a criterion that stays undecided.
+const DEFAULT_BUDGET: u32 = 16;
+/// Exit status if no criterion fails and one is undecided.
+const UNDECIDED: u8 = 3;
 
 pub(super) fn run(command: SuiteCommand) -> Result<ExitCode, Failure> {
     match command {
@@ -49,16 +54,15 @@ fn evaluate(suite: &'static Suite, args: &SuiteArgs, phases: u32) -> Result<Exit
         std::thread::available_parallelism().map_or(1, core::num::NonZeroUsize::get)
     });
     let stop = interrupt::orderly();
-    let plan = SuitePlan::new(&request, &criteria);
-    let progress = CountProgress::new(plan.runs() as u64, "runs");
-    let results = plan.run_all(0..plan.runs(), threads, stop, &|done| progress.at(done as u64));
+    let progress = CountProgress::new(0, "runs");
+    let budget = args.budget.unwrap_or(DEFAULT_BUDGET).max(phases);
+    let finished = |done: usize, runs: usize| progress.of(done as u64, runs as u64);
+    let report = suite::decide(&request, &criteria, budget, threads, stop, &finished);
     drop(progress);
     if interrupt::is_raised() {
         return Ok(interrupt::status());
     }
-    let report = results
-        .and_then(|results| plan.report(&results))
-        .map_err(|error| Failure::new(error.to_string()))?;
+    let report = report.map_err(|error| Failure::new(error.to_string()))?;
     let worse = match &before {
         Some(before) => baseline::regressions(before, &report)
             .map_err(|error| Failure::new(error.to_string()))?,
@@ -93,7 +97,13 @@ fn evaluate(suite: &'static Suite, args: &SuiteArgs, phases: u32) -> Result<Exit
         print(&against_baseline(&worse))?;
     }
     let fails = if before.is_some() { !worse.is_empty() } else { !report.passes() };
-    Ok(ExitCode::from(u8::from(fails)))
+    Ok(match report.count(CriterionVerdict::Undecided) {
+        _ if fails => ExitCode::from(1),
+        0 => ExitCode::SUCCESS,
+        // A baseline asks only what became worse.
+        _ if before.is_some() => ExitCode::SUCCESS,
+        _ => ExitCode::from(UNDECIDED),
+    })
 }
 
 /// The regressions as text.

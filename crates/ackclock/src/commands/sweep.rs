@@ -32,6 +32,7 @@ pub(super) fn run(args: SweepArgs) -> Result<ExitCode, Failure> {
             set: args.scenario.set,
             seed: args.scenario.seed,
             files: super::files_beside(&file),
+            stacks: super::stack::programs(None),
             ..Overrides::default()
         },
         axes: args.axis,

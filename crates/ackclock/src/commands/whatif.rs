@@ -7,7 +7,9 @@ use diagnose::AnalysisSettings;
 use ingest::inputs::{self, CapturedConnection, InputKind, QuicConnection, ReadMode, Reading};
 use runner::stop::NEVER;
 use scenario::Overrides;
-use whatif::{KernelRunner, WhatIf, WhatIfError, WhatIfRequest, quic_scenario_of, scenario_of};
+use whatif::{
+    KernelRunner, WhatIf, WhatIfError, WhatIfRequest, quic_scenario_of, scenario_of, selected,
+};
 
 use super::diagnose::source;
 #[cfg(target_os = "linux")]
@@ -19,8 +21,8 @@ use crate::output::{OutFile, print};
 
 /// A connection with its packets.
 enum Recording {
-    /// Of a capture.
-    Tcp(Box<CapturedConnection>),
+    /// Of a capture, with its other connections.
+    Tcp(Box<CapturedConnection>, Vec<CapturedConnection>),
     /// Of a qlog.
     Quic(Box<QuicConnection>),
 }
@@ -30,9 +32,10 @@ pub(super) fn run(args: WhatIfArgs) -> Result<ExitCode, Failure> {
     let mut page = args.report.as_deref().map(OutFile::create).transpose()?;
     let question = WhatIfRequest { compare: args.compare, set: args.set, sender: args.sender };
     let answer = match &recording {
-        Recording::Tcp(stream) => {
+        Recording::Tcp(stream, others) => {
             let kernels = args.kernel.map(kernel_runner).transpose()?;
-            WhatIf::until(stream, &question, &NEVER, kernels.as_deref())
+            let others: Vec<_> = others.iter().collect();
+            WhatIf::until(stream, &others, &question, &NEVER, kernels.as_deref())
         }
         Recording::Quic(_) if args.kernel.is_some() => {
             return Err(Failure::new(
@@ -46,6 +49,7 @@ pub(super) fn run(args: WhatIfArgs) -> Result<ExitCode, Failure> {
         WhatIfError::Scenario(mistakes) => Failure::Scenario(mistakes),
         WhatIfError::Run(error) => Failure::new(format!("{}: {error}", args.file.display())),
         WhatIfError::Kernel(error) => Failure::new(error),
+        value @ WhatIfError::Value { .. } => Failure::new(value.to_string()),
     })?;
     if let (Some(out), Some(path)) = (&mut page, &args.report) {
         let written = answer.page(&args.file.display().to_string()).write(out);
@@ -79,8 +83,17 @@ fn kernel_runner(_: Option<String>) -> Result<Box<KernelRunner<'static>>, Failur
 
 /// `ackclock scenario from`.
 pub(super) fn from(args: &FromArgs) -> Result<ExitCode, Failure> {
+    if let Some(pasted) = super::pasted::read(&args.file).filter(|pasted| !pasted.has_recording) {
+        let text = ingest::pasted::scenario(&pasted.report.figures).ok_or_else(|| {
+            let message =
+                format!("{}: the pasted text has no rate of a transfer", args.file.display());
+            Failure::new(message).hint("`ackclock diagnose` names the command that measures it")
+        })?;
+        print(&text)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let text = match recording(&args.file, args.flow)? {
-        Recording::Tcp(stream) => scenario_of(&stream),
+        Recording::Tcp(stream, _) => scenario_of(&stream),
         Recording::Quic(connection) => quic_scenario_of(&connection),
     };
     let text = text.map_err(|unfit| Failure::new(format!("{}: {unfit}", args.file.display())))?;
@@ -127,13 +140,8 @@ fn recording(file: &Path, flow: Option<u32>) -> Result<Recording, Failure> {
             found.map(|one| Recording::Quic(Box::new(one)))
         }
         _ => {
-            let bytes =
-                |stream: &CapturedConnection| stream.analysis().main().map_or(0, |flow| flow.bytes);
-            let found = match flow {
-                Some(number) => streams.into_iter().find(|one| one.stream() == number),
-                None => streams.into_iter().max_by_key(bytes),
-            };
-            found.map(|one| Recording::Tcp(Box::new(one)))
+            let found = selected(streams, flow);
+            found.map(|(one, others)| Recording::Tcp(Box::new(one), others))
         }
     };
     found.ok_or_else(|| match flow {

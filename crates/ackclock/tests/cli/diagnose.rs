@@ -171,8 +171,65 @@ fn cures_are_tried_unless_they_are_left_out() {
     // The setting is an argument of whatif as it stands.
     let set = cures[0]["set"].as_str().unwrap();
     dir.run(&["whatif", &capture, "--set", set]).ok();
-    let text = dir.run(&["diagnose", &capture, "--no-cures"]).ok();
-    assert!(!text.contains("= cure:"), "{text}");
+    for without in [&["--no-cures"][..], &["--every", "1s"]] {
+        let text = dir.run(&[&["diagnose", &capture], without].concat()).ok();
+        assert!(!text.contains("cure:") && !text.contains("cure at"), "{text}");
+    }
+}
+
+/// The first line of the text, of the captures at `paths`.
+fn answer(dir: &TestDirectory, paths: &[&str]) -> String {
+    let paths: Vec<_> = paths.iter().map(|path| root(path)).collect();
+    let arguments: Vec<&str> =
+        ["diagnose"].into_iter().chain(paths.iter().map(String::as_str)).collect();
+    let text = dir.run(&arguments).ok();
+    let (answer, rest) = text.split_once("\n\n").unwrap();
+    assert!(!answer.contains('\n') && !rest.is_empty(), "{text}");
+    answer.to_owned()
+}
+
+/// What limits by the `label` in the scenario.json of each golden capture.
+#[test]
+fn the_first_line_is_the_answer() {
+    let dir = TestDirectory::new("the_first_line_is_the_answer");
+    let line = answer(&dir, &["golden/linux/h1_rwnd_cubic/sender.pcap.xz"]);
+    let expected = "limited by the receiver's window at a cost of 78 % of the time at work; \
+                    cure at the receiver (net.ipv4.tcp_rmem): 3.27 s to ";
+    assert!(line.starts_with(expected), "{line}");
+    // Losses at random: the time without them is a range.
+    let line = answer(&dir, &["golden/linux/c2_loss2r_rtt2_cubic/sender.pcap.xz"]);
+    assert!(line.starts_with("limited by random losses at a cost of "), "{line}");
+    assert!(line.contains("; cure on the path (without the losses): 2.25 s to between "), "{line}");
+    let line = answer(&dir, &["golden/linux/l1_healthy_cubic/sender.pcap.xz"]);
+    assert!(line.starts_with("no fault found: the path is busy 93 % of the time"), "{line}");
+    let line = answer(&dir, &["golden/linux/k1_two_flows/sender.pcap.xz"]);
+    let expected =
+        "the worst connection, flow 1: limited by competing traffic at a cost of 45 % of";
+    assert!(line.starts_with(expected), "{line}");
+    let line = answer(&dir, &["golden/linux/g1_rto_cubic/sender.pcap.xz"]);
+    assert!(line.starts_with("limited by retransmission timeouts at a cost of "), "{line}");
+    // Several files: the worst is in one of them. Two captures of one transfer have no worst.
+    let slow = "golden/linux/h1_rwnd_cubic/sender.pcap.xz";
+    let line = answer(&dir, &["golden/linux/l1_healthy_cubic/sender.pcap.xz", slow]);
+    let expected = format!("the worst connection, flow 0 of {}: limited by the rec", root(slow));
+    assert!(line.starts_with(&expected), "{line}");
+    let line = answer(&dir, &[slow, "golden/linux/h1_rwnd_cubic/receiver.pcap.xz"]);
+    assert!(line.starts_with("flow 0 of "), "{line}");
+    let line = answer(&dir, &["docs/samples/upload.sqlog"]);
+    assert!(line.starts_with("no fault found"), "{line}");
+}
+
+/// Errors are in the text that the user wrote.
+#[test]
+fn a_setting_of_sysctl_is_refused_where_it_is_wrong() {
+    let capture = root("golden/linux/h1_rwnd_cubic/sender.pcap.xz");
+    let dir = TestDirectory::new("a_setting_of_sysctl_is_refused");
+    let set = "tcp_rmem=\"4096 131072 oops\"";
+    let refused = dir.run(&["whatif", &capture, "--set", set]).refused();
+    let shown = "--> --set:1:23\n  |\n1 | tcp_rmem=\"4096 131072 oops\"\n  |                       ^^^^ \
+                 expected a number of bytes, found \"oops\"";
+    assert!(refused.contains(shown), "{refused}");
+    assert!(!refused.contains("receiver.knobs"), "{refused}");
 }
 
 #[test]
@@ -307,4 +364,46 @@ fn connections_are_chosen_by_conditions() {
         let refused = dir.run(&["diagnose", &folder, arguments[0], arguments[1]]).refused();
         assert!(refused.contains(message), "{refused}");
     }
+}
+
+const PASTED: &str = "\
+The copy is slow since the update.
+
+[  5] local 10.0.0.1 port 45670 connected to 10.0.0.2 port 5201
+[ ID] Interval           Transfer     Bitrate         Retr  Cwnd
+[  5]   0.00-1.00   sec  1.12 MBytes  9.43 Mbits/sec   12   42.4 KBytes
+[  5]   1.00-2.00   sec  1.05 MBytes  8.81 Mbits/sec   10   38.2 KBytes
+[  5]   0.00-2.00   sec  2.17 MBytes  9.10 Mbits/sec   22             sender
+[  5]   0.00-2.04   sec  2.10 MBytes  8.63 Mbits/sec                  receiver
+
+rtt min/avg/max/mdev = 40.031/41.200/43.012/0.500 ms
+";
+
+#[test]
+fn pasted_text_has_a_verdict_and_the_next_command() {
+    let dir = TestDirectory::new("pasted_text_has_a_verdict");
+    dir.write("report.txt", PASTED);
+    let report = dir.run(&["diagnose", "report.txt"]).ok();
+    for text in [
+        "report.txt: pasted text of iperf, ping",
+        "verdict: packets are lost or reordered: 22 retransmissions",
+        "missing: what limits the sender",
+        "next: sudo tcpdump -i any -s 128 -w transfer.pcap 'host 10.0.0.2 and tcp port 5201'",
+    ] {
+        assert!(report.contains(text), "{text}: {report}");
+    }
+    let refused = dir.run(&["diagnose", "report.txt", "--json"]).refused();
+    assert!(refused.contains("report.txt: pasted text has no connections"), "{refused}");
+    dir.write("from.toml", dir.run(&["scenario", "from", "report.txt"]).ok());
+    dir.run(&["run", "from.toml"]).ok();
+    dir.write("prose.txt", "It is slow.\n");
+    let refused = dir.run(&["diagnose", "prose.txt"]).refused();
+    assert!(refused.contains("expected a capture or a log of TCP or QUIC"), "{refused}");
+    // Columns of tshark are not records of ERF.
+    let columns = "    1 0.000000000     10.0.0.1 → 10.0.0.2     TCP 74 40000 → 5201 [SYN] Seq=0 Win=64240 Len=0\n    \
+                   2 0.040000000     10.0.0.2 → 10.0.0.1     TCP 66 [TCP ZeroWindow] 5201 → 40000 [ACK] Seq=1 \
+                   Ack=1 Win=0 Len=0\n";
+    dir.write("columns.txt", columns);
+    let report = dir.run(&["diagnose", "columns.txt"]).ok();
+    assert!(report.contains("verdict: the receiver closes its window in 1 packets"), "{report}");
 }

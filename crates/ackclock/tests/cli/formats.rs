@@ -68,6 +68,57 @@ fn a_diagnosis_as_markdown_names_cause_and_cure() {
     assert!(page.contains("- **general**: look for errors on the links"), "{page}");
 }
 
+/// Each format has the cures with the time without and with them, for the primary finding only.
+#[test]
+fn cures_are_in_every_format() {
+    let dir = TestDirectory::new("cures_are_in_every_format");
+    let capture = root("golden/linux/h1_rwnd_cubic/sender.pcap.xz");
+    let outputs = [
+        "--sarif",
+        "out.sarif",
+        "--markdown",
+        "out.md",
+        "--junit",
+        "out.xml",
+        "--report",
+        "out.html",
+    ];
+    let json = dir.run(&[&["diagnose", &capture, "--json"], &outputs[..]].concat()).ok();
+    let json: Value = serde_json::from_str(&json).unwrap();
+    let cures = &json["connections"][0]["cures"];
+    let cure = "receiver: net.ipv4.tcp_rmem=\"4096 131072 6291456\": 3.27 s -> ";
+    let sarif: Value = serde_json::from_slice(&dir.read("out.sarif")).unwrap();
+    let result = &sarif["runs"][0]["results"][0];
+    assert_eq!(&result["properties"]["cures"], cures);
+    let message = result["message"]["text"].as_str().unwrap();
+    assert!(message.contains(&format!(". Cure: {cure}")), "{message}");
+    let page = text(&dir, "out.md");
+    let escaped = cure.replace('_', "\\_").replace('>', "\\>");
+    assert!(page.contains(&format!("\n- **cure**: {escaped}")), "{page}");
+    let answer =
+        "\n\n**limited by the receiver's window at a cost of 78 % of the time at work; cure at ";
+    assert!(page.contains(answer), "{page}");
+    let xml = text(&dir, "out.xml");
+    let escaped = cure.replace('"', "&quot;").replace('>', "&gt;");
+    assert!(xml.contains(&format!("  cure: {escaped}")), "{xml}");
+    let page = text(&dir, "out.html");
+    for part in ["Limited by the receiver", "Cures, tried in simulations of this transfer"] {
+        assert!(page.contains(part), "{part}");
+    }
+    // Without cures in none, and not beside findings that are not primary.
+    dir.run(&[&["diagnose", &capture, "--no-cures"], &outputs[..]].concat()).ok();
+    for name in ["out.sarif", "out.md", "out.xml", "out.html"] {
+        let lower = text(&dir, name).to_lowercase();
+        assert!(!lower.contains("cures") && !lower.contains("cure: receiver"), "{name}");
+    }
+    dir.run(&["diagnose", &root(FEW_LOSSES), "--sarif", "out.sarif"]).ok();
+    let sarif: Value = serde_json::from_slice(&dir.read("out.sarif")).unwrap();
+    for result in sarif["runs"][0]["results"].as_array().unwrap() {
+        let properties = &result["properties"];
+        assert_eq!(properties["primary"], properties.get("cures").is_some(), "{result:#}");
+    }
+}
+
 #[test]
 fn outputs_do_not_overwrite_each_other_or_an_input() {
     let dir = TestDirectory::new("outputs_do_not_overwrite_each_other");

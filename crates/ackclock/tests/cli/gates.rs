@@ -201,5 +201,8 @@ fn failed_connections_come_first() {
     let text = dir.run(&["diagnose", &root(SLOW), "refused.pcap", "--limit", "0"]).ok();
     let expected = "2 files, failed connections first, then the costliest\n  \
                     20.0 ms  refused.pcap flow 0: CC001 connection refused\n";
-    assert!(text.starts_with(expected), "{text}");
+    let (answer, rest) = text.split_once("\n\n").unwrap();
+    assert!(rest.starts_with(expected), "{text}");
+    let failed = "the worst connection, flow 0 of refused.pcap, failed: the connection was refused";
+    assert!(answer.starts_with(failed), "{answer}");
 }

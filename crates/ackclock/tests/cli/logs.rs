@@ -281,3 +281,48 @@ fn tcp_outputs_of_a_quic_sender_are_refused() {
         assert!(refused.contains("--qlog logs a QUIC sender"), "{refused}");
     }
 }
+
+/// nstat of a host whose peers report that most retransmissions were not needed, with a full accept queue.
+const NSTAT: &str = "\
+#kernel
+TcpOutSegs                      200000             0.0
+TcpRetransSegs                  1000               0.0
+TcpExtListenOverflows           12                 0.0
+TcpExtTCPSACKReorder            77                 0.0
+TcpExtTCPDSACKRecv              990                0.0
+";
+
+#[test]
+fn counters_of_a_host_distinguish_reordering_from_loss() {
+    let dir = TestDirectory::new("counters_of_a_host_distinguish_reordering_from_loss");
+    dir.write("host.txt", NSTAT);
+    let text = dir.run(&["diagnose", "host.txt"]).ok();
+    let first = "by the counters of the host: 12 times a connection was refused or delayed by a full accept queue";
+    assert!(text.starts_with(first), "{text}");
+    assert!(text.contains("990 of 1000 retransmissions were not needed"), "{text}");
+    let json: Value =
+        serde_json::from_str(&dir.run(&["diagnose", "host.txt", "--json"]).ok()).unwrap();
+    let kinds = json["host"]["limits"].as_array().unwrap().iter().map(|limit| &limit["kind"]);
+    assert_eq!(kinds.collect::<Vec<_>>(), ["listen-overflow", "reordering"]);
+    assert_eq!(json["host"]["spurious"], 990);
+    // Beside another input the counters have a section of their own.
+    dir.write("small.toml", SMALL);
+    dir.run(&["run", "small.toml", "--pcap", "small.pcap"]).ok();
+    let beside = dir.run(&["diagnose", "small.pcap", "host.txt"]).ok();
+    assert!(beside.contains("\nhost.txt: counters of a host, 5 counters\n"), "{beside}");
+    assert!(!beside.starts_with("by the counters"), "{beside}");
+}
+
+#[test]
+fn counters_with_a_second_table_are_read_once() {
+    let dir = TestDirectory::new("counters_with_a_second_table_are_read_once");
+    dir.write("twice.txt", format!("{NSTAT}{NSTAT}"));
+    let text = dir.run(&["diagnose", "twice.txt"]).ok();
+    assert!(text.contains("line 8: `TcpOutSegs` for the second time"), "{text}");
+    let json: Value =
+        serde_json::from_str(&dir.run(&["diagnose", "twice.txt", "--json"]).ok()).unwrap();
+    assert_eq!(json["host"]["segments_sent"], 200_000);
+    dir.write("wrong.txt", "TcpOutSegs  many  0.0\nTcpRetransSegs 3 0.0\n");
+    let text = dir.run(&["diagnose", "wrong.txt"]).ok();
+    assert!(text.contains("line 1, column 13: value: expected a number, found \"many\""), "{text}");
+}

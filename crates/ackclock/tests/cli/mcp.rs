@@ -81,6 +81,32 @@ fn an_exchange_names_the_cause_of_ten_captures() {
 }
 
 #[test]
+fn a_diagnosis_has_the_cures_that_were_tried() {
+    let dir = TestDirectory::new("a_diagnosis_of_mcp_has_cures");
+    let file = "linux/h1_rwnd_cubic/sender.pcap.xz";
+    let answers = exchange(
+        &dir,
+        &["mcp", "--allow", &root("golden")],
+        &[
+            call(0, "diagnose", &json!({ "file": file })),
+            call(1, "flow", &json!({ "file": file, "flow": 0 })),
+            call(2, "diagnose", &json!({ "file": file, "cures": false })),
+        ],
+    );
+    let cures = |answer: &Value| {
+        let report: Value = serde_json::from_str(text(answer, false)).unwrap();
+        report["connections"][0]["cures"].clone()
+    };
+    for answer in &answers[..2] {
+        let cure = &cures(answer)[0];
+        assert_eq!(cure["what"], "receiver: net.ipv4.tcp_rmem=\"4096 131072 6291456\"");
+        let time = |key: &str| cure[key].as_f64().unwrap();
+        assert!(time("duration_s") < time("recorded_s") / 4.0, "{cure:#}");
+    }
+    assert_eq!(cures(&answers[2]), Value::Null);
+}
+
+#[test]
 fn every_tool_answers() {
     let dir = TestDirectory::new("every_tool_of_mcp_answers");
     dir.write("small.toml", SMALL);

@@ -51,7 +51,7 @@ pub(crate) struct CommandOutput {
 }
 
 impl CommandOutput {
-    fn new(output: &Output) -> Self {
+    pub(crate) fn new(output: &Output) -> Self {
         let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
         Self {
             code: output.status.code().unwrap(),

@@ -197,6 +197,7 @@ mod tests {
                 prior_in_flight: 2,
                 in_flight: 0,
                 until_next_departure: units::Duration::ZERO,
+                signals: crate::PathSignals::NONE,
             });
             assert_eq!(bbr.long_term.sampling, !app_limited);
         }

@@ -169,6 +169,7 @@ fn replay(transfer: &str) -> (u64, Differences) {
             prior_in_flight: rows.small(row, "inflight"),
             in_flight: rows.small(after, "inflight"),
             until_next_departure: departure.max(at(row)).since(at(row)),
+            signals: crate::PathSignals::NONE,
         };
         // The measured bandwidth, which an empty sample does not change.
         bbr.bw = MaxFilter::new(rows.small(after, "bbr_rtt_cnt"));

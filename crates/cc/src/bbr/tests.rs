@@ -54,6 +54,7 @@ impl World {
             prior_in_flight: in_flight,
             in_flight,
             until_next_departure: Duration::ZERO,
+            signals: crate::PathSignals::NONE,
         });
     }
 }

@@ -21,6 +21,23 @@ pub struct QuicNewRenoParams {
     pub threshold_has_floor: bool,
     /// Rules of the counter of acknowledged bytes.
     pub counter: ByteCounterRule,
+    /// When the window may grow.
+    pub growth: QuicGrowthRule,
+    /// True if a reduction is undone once all packets whose loss caused it are acknowledged.
+    pub undoes: bool,
+}
+
+/// When an acknowledged packet may grow the window (RFC 9002 section 7.8).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum QuicGrowthRule {
+    /// While neither the application nor flow control limits the sender.
+    Limited,
+    /// While the bytes in flight before the ACK leave no more than these datagrams of the window, or exceed half of it in
+    /// slow start (quic-go, `isCwndLimited`).
+    InFlight {
+        /// Datagrams.
+        datagrams: u64,
+    },
 }
 
 /// How the window grows in congestion avoidance.
@@ -39,6 +56,9 @@ pub enum QuicAvoidance {
     },
     /// One datagram per counted window of bytes, which is subtracted (RFC 3465 section 2.1).
     WindowOfBytes,
+    /// One datagram per window of packets, whatever their size, after which the count begins anew; in slow start a
+    /// datagram for each packet (quic-go, `maybeIncreaseCwnd`).
+    WindowOfPackets,
 }
 
 /// When a counted increase is due.
@@ -86,6 +106,8 @@ impl QuicNewRenoParams {
             cleared_at_loss: true,
             cleared_when_empty: false,
         },
+        growth: QuicGrowthRule::Limited,
+        undoes: false,
     };
 
     /// quinn-proto 0.11.19 (`congestion/new_reno.rs`): no packet on entering recovery; in congestion
@@ -109,6 +131,15 @@ impl QuicNewRenoParams {
         one_packet_on_entry: false,
         threshold_has_floor: true,
         ..Self::RFC9002
+    };
+
+    /// quic-go v0.65.0 (`internal/congestion/cubic_sender.go`, with `reno`): packets are counted, a window that is not
+    /// used does not grow, and a reduction by losses that were none is undone (`renoUndoState`).
+    pub const QUIC_GO_0_65: Self = Self {
+        avoidance: QuicAvoidance::WindowOfPackets,
+        growth: QuicGrowthRule::InFlight { datagrams: 3 },
+        undoes: true,
+        ..Self::QUIC_GO_0_61
     };
 
     /// picoquic of August 2026 (d199d45be, `newreno.c`): ten packets of 1,536 bytes, whatever the datagram;

@@ -13,11 +13,12 @@ fn acked(cc: &mut QuicNewReno, sent: u64) -> WindowChange {
         size,
         flight_is_empty: false,
         underused: false,
+        prior_flight: u64::MAX,
     })
 }
 
 fn lost(cc: &mut QuicNewReno, now: u64, sent: u64) -> WindowChange {
-    cc.on_packets_lost(&PacketsLost { now: at(now), sent: at(sent), persistent: false })
+    cc.on_packets_lost(&PacketsLost { now: at(now), sent: at(sent), persistent: false, packets: 1 })
 }
 
 fn packets(cc: &QuicNewReno) -> (u64, u64) {
@@ -109,7 +110,13 @@ fn the_version_of_march_counts_in_recovery_and_allows_an_extra_packet() {
 fn an_empty_flight_clears_inets_counter_before_the_packet_counts() {
     let mut cc = avoiding(QuicNewRenoParams::INET_2025_02, 5);
     let _ = acked(&mut cc, 11);
-    let last = PacketAcked { sent: at(11), size: 1_000, flight_is_empty: true, underused: false };
+    let last = PacketAcked {
+        sent: at(11),
+        size: 1_000,
+        flight_is_empty: true,
+        underused: false,
+        prior_flight: 0,
+    };
     let _ = cc.on_packet_acked(&last);
     assert_eq!(packets(&cc), (5, 1));
 }
@@ -117,7 +124,13 @@ fn an_empty_flight_clears_inets_counter_before_the_packet_counts() {
 #[test]
 fn an_underused_window_does_not_grow_section_7_8() {
     let mut cc = QuicNewReno::new(QuicNewRenoParams::RFC9002, 1_200);
-    let idle = PacketAcked { sent: at(1), size: 1_200, flight_is_empty: true, underused: true };
+    let idle = PacketAcked {
+        sent: at(1),
+        size: 1_200,
+        flight_is_empty: true,
+        underused: true,
+        prior_flight: 0,
+    };
     assert_eq!(cc.on_packet_acked(&idle), WindowChange::None);
     assert_eq!(cc.cwnd, 12_000);
 }
@@ -165,10 +178,57 @@ fn the_window_has_a_minimum_and_the_threshold_may_have_none() {
 #[test]
 fn persistent_congestion_sets_the_minimum_window_and_slow_start_section_7_6_2() {
     let mut cc = avoiding(QuicNewRenoParams::RFC9002, 7);
-    let all = PacketsLost { now: at(900), sent: at(800), persistent: true };
+    let all = PacketsLost { now: at(900), sent: at(800), persistent: true, packets: 1 };
     assert_eq!(cc.on_packets_lost(&all), WindowChange::Collapsed);
     assert_eq!((cc.cwnd, cc.ssthresh), (2_000, Some(3_500)));
     assert!(cc.in_slow_start() && !cc.in_recovery());
     // The recovery is cleared: packets sent before it grow the window.
     assert_eq!(acked(&mut cc, 1), WindowChange::Grew(Growth::SlowStart));
+}
+
+/// quic-go with the factor of [`avoiding`].
+const HALVING: QuicNewRenoParams =
+    QuicNewRenoParams { beta: 50, ..QuicNewRenoParams::QUIC_GO_0_65 };
+
+#[test]
+fn packets_are_counted_whatever_their_size_and_only_while_the_window_is_used() {
+    let mut cc = avoiding(HALVING, 10);
+    let window = cc.cwnd;
+    let packets = window / cc.datagram;
+    let mut acked = |prior_flight: u64, count: u64| {
+        for _ in 0..count {
+            let _ = cc.on_packet_acked(&PacketAcked {
+                sent: at(20),
+                size: 100,
+                flight_is_empty: false,
+                underused: false,
+                prior_flight,
+            });
+        }
+        cc.cwnd
+    };
+    // Three datagrams of the window are left: it is used; with four it is not.
+    assert_eq!(acked(window - 4_000, 2 * packets), window);
+    assert_eq!(acked(window - 3_000, packets - 1), window);
+    assert_eq!(acked(window - 3_000, 1), window + 1_000);
+}
+
+#[test]
+fn a_reduction_is_undone_with_the_last_of_its_spurious_losses() {
+    let mut cc = avoiding(HALVING, 10);
+    let (window, ssthresh) = (cc.cwnd, cc.ssthresh);
+    let three = PacketsLost { now: at(30), sent: at(25), persistent: false, packets: 3 };
+    assert_eq!(cc.on_packets_lost(&three), WindowChange::RecoveryBegan);
+    assert_eq!(cc.cwnd, window / 2);
+    // Of an earlier recovery, and sent after this one began.
+    assert_eq!(cc.on_spurious_loss(at(10)), WindowChange::None);
+    assert_eq!(cc.on_spurious_loss(at(31)), WindowChange::None);
+    assert_eq!(cc.on_spurious_loss(at(23)), WindowChange::None);
+    // A further loss of the same flight counts.
+    let _ = cc.on_packets_lost(&PacketsLost { packets: 1, ..three });
+    assert_eq!(cc.on_spurious_loss(at(24)), WindowChange::None);
+    assert_eq!(cc.on_spurious_loss(at(25)), WindowChange::None);
+    assert_eq!(cc.on_spurious_loss(at(26)), WindowChange::Undone);
+    assert_eq!((cc.cwnd, cc.ssthresh), (window, ssthresh));
+    assert_eq!(cc.on_spurious_loss(at(26)), WindowChange::None);
 }

@@ -462,3 +462,46 @@ fn a_periodic_outage_returns() {
     let early = found(law, &[In(115, 1, 1), Out(115, 1)]);
     assert!(matches!(early[..], [(1, ViolationKind::LeftEarly { .. })]));
 }
+
+/// A queue by time: delays within bounds, in any order; the limit counts all packets held.
+#[test]
+fn packets_of_a_time_queue_have_delays_of_their_own() {
+    use crate::invariants::{TimeQueue, TimedLine};
+    let span = Duration::from_nanos;
+    let queue = TimeQueue {
+        least: span(100),
+        most: span(200),
+        early: Duration::ZERO,
+        line: None,
+        at_once: false,
+        room: 2,
+    };
+    let law = ElementInvariants::by_time(queue);
+    assert_eq!(found(law, &[In(0, 0, 1_000), In(10, 1, 1_000), Out(120, 1), Out(200, 0)]), []);
+    assert_eq!(found(law, &[In(0, 0, 1_000), Out(99, 0)]), [(0, early(100))]);
+    assert_eq!(found(law, &[In(0, 0, 1_000), Out(201, 0)]), [(0, late(200))]);
+    assert_eq!(
+        found(law, &[In(0, 0, 1), In(0, 1, 1), Lost(0, 2, 1), Out(150, 0), Out(150, 1)]),
+        []
+    );
+    let full = [In(0, 0, 1), In(0, 1, 1), In(0, 2, 1), Out(150, 0), Out(150, 1), Out(150, 2)];
+    assert_eq!(found(law, &full), [(2, NO_ROOM)]);
+    assert_eq!(found(law, &[Lost(0, 0, 1)]), [(0, FOR_NOTHING)]);
+    let at_once = ElementInvariants::by_time(TimeQueue { at_once: true, ..queue });
+    assert_eq!(found(at_once, &[In(0, 0, 1), In(5, 1, 1), Out(5, 1), Out(150, 0)]), []);
+    assert_eq!(found(at_once, &[In(0, 0, 1), Out(1, 0)]), [(0, early(100))]);
+    // 1000 bytes at 8 Gbit/s take 1000 ns.
+    let line = TimedLine { rate: rate(8_000_000_000), overhead: 0, cell: 0, cell_overhead: 0 };
+    let sends = ElementInvariants::by_time(TimeQueue { line: Some(line), ..queue });
+    let ins = [In(0, 0, 1_000), In(0, 1, 1_000)];
+    assert_eq!(found(sends, &[&ins[..], &[Out(1_100, 0), Out(2_100, 1)]].concat()), []);
+    assert_eq!(
+        found(sends, &[&ins[..], &[Out(1_100, 0), Out(2_099, 1)]].concat()),
+        [(1, early(2_100))]
+    );
+    // A delay below zero shortens the transmission of a packet that finds the queue empty.
+    let queue = TimeQueue { least: Duration::ZERO, early: span(50), line: Some(line), ..queue };
+    let shortened = ElementInvariants::by_time(queue);
+    assert_eq!(found(shortened, &[In(0, 0, 1_000), Out(950, 0)]), []);
+    assert_eq!(found(shortened, &[In(0, 0, 1_000), Out(949, 0)]), [(0, early(950))]);
+}

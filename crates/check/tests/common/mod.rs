@@ -66,6 +66,7 @@ pub(crate) fn state(una: u64, max: u64, cwnd: u64) -> SenderState {
         in_recovery: false,
         in_flight: Bytes(max - una),
         partial_acked: Bytes::ZERO,
+        bbr: None,
         pipe: Bytes(max - una),
         pacing: None,
     }

@@ -12,6 +12,8 @@ pub(crate) struct Syn {
     pub(crate) at: Instant,
     pub(crate) seq: SeqNum,
     pub(crate) options: SynOptions,
+    flags: Flags,
+    data: u32,
     pub(crate) window: u16,
     pub(crate) stamps: bool,
     /// All options were captured.
@@ -21,8 +23,8 @@ pub(crate) struct Syn {
 impl Syn {
     /// Its contents.
     pub(super) const fn observed(self) -> ObservedSyn {
-        let Self { options, window, stamps: timestamps, complete: is_complete, .. } = self;
-        ObservedSyn { options, window, timestamps, is_complete }
+        let Self { options, flags, window, stamps, data, complete, .. } = self;
+        ObservedSyn { options, flags, window, timestamps: stamps, data, is_complete: complete }
     }
 }
 
@@ -50,6 +52,8 @@ impl ConnectionOpening {
             at: packet.at,
             seq: segment.seq,
             options,
+            flags: segment.flags,
+            data: segment.payload,
             window: segment.window,
             stamps: segment.timestamps.is_some(),
             complete: !packet.options_cut,

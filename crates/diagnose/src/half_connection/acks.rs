@@ -182,7 +182,7 @@ impl HalfConnection {
             // Those that the sender is taken to receive together passed here one by one.
             self.on_delivered(ack.at.min(at), news.bytes);
         }
-        let rtt = news.newest.map(|sent_at| self.on_round_trip(ack.at.since(sent_at)));
+        let rtt = news.newest.map(|sent_at| self.on_round_trip(ack, sent_at));
         if let Some(sent_at) = news.reordered_sent_at {
             self.on_reordered(news, at.since(sent_at), ack.frame);
         }
@@ -192,14 +192,19 @@ impl HalfConnection {
 
     /// Takes a round trip to the receiver, measured when the ACK passed this point, not when the sender
     /// received it; returns that between the hosts.
-    fn on_round_trip(&mut self, took: Duration) -> Duration {
+    fn on_round_trip(&mut self, ack: &CapturedAck, sent_at: Instant) -> Duration {
         let rest = match self.begin.point {
-            CapturePoint::Middle => self.rtt.recent_rtt_to_sender(),
-            _ => self.rtt.to_sender(),
+            // The handshake has no packet that takes as long on a slow link as data do: where timestamps will show the
+            // way of data, it is no sample of them.
+            CapturePoint::Middle if ack.stamp.is_some() => self.rtt.recent_rtt_of_data_to_sender(),
+            CapturePoint::Middle => self.rtt.shortest_to_sender(),
+            _ => Some(self.rtt.to_sender()),
         };
-        self.rtt.acked(took, Some(rest));
+        self.rtt.acked(ack.at.since(sent_at), rest);
         let latest = self.rtt.latest.unwrap_or_default();
-        self.rounds.log.sample(latest);
+        if rest.is_some() {
+            self.rounds.log.sample(latest);
+        }
         latest
     }
 

@@ -163,6 +163,11 @@ impl DataStamps {
         self.last = (stamp, at);
     }
 
+    /// Whether the last new data have this timestamp; false without timestamps.
+    pub(super) const fn is_last(&self, stamp: u32) -> bool {
+        stamp != 0 && self.last.0 == stamp
+    }
+
     /// Whether data captured after a pause were sent before it, by their timestamps: their clock made
     /// less than half of the ticks that it makes in such a time. Its rate is that before the pause,
     /// since it differs between systems (RFC 7323 section 5.4: a tick of 1 ms to 1 s).

@@ -126,7 +126,7 @@ impl HalfConnection {
             && let Some(latest) = self.rtt.latest
         {
             let least = self.rtt.min.unwrap_or_default();
-            let elsewhere = waited.map(|waited| latest.saturating_sub(least + waited + TICK));
+            let elsewhere = waited.map(|waited| latest.saturating_sub(least + waited.max(TICK)));
             self.rounds.log.wait_on_way_back(elsewhere.unwrap_or_default());
             self.rounds.log.sample(latest);
         }
@@ -231,7 +231,7 @@ impl HalfConnection {
             return self.spend(loss, at);
         }
         if let Some(idle) = self.idle.suspected_timeout.take() {
-            self.check_suspected_timeout(idle, at);
+            self.check_suspected_timeout(idle, at, stamp);
         }
         let triggered = self.last.is_triggered(at, reaction);
         self.idle.stalls.new_data(triggered, at, now.frame);
@@ -320,8 +320,12 @@ impl HalfConnection {
             self.rounds.begin(now, RoundOrigin::Idle, self.board.nxt);
             let rest = SenderEventKind::Rest(at.since(self.last.sent));
             self.record(at, rest, self.board.una, AckSummary::default());
-            let lost = self.is_behind_losses() && self.is_loss_before(at);
-            self.idle.suspected_timeout = lost.then_some(IdleTime { length: pause, end: at });
+            // After a request it was the sender that waited.
+            let may_be =
+                self.is_behind_losses() && asked_at.is_none() && !self.idle.has_request(at);
+            let is_unfinished = self.is_loss_before(at);
+            let idle = IdleTime { length: pause, end: at, is_unfinished };
+            self.idle.suspected_timeout = may_be.then_some(idle);
         } else {
             self.idle.pauses.add(pause, now.frame);
             self.spend(TimeUse::Application, at);
@@ -332,7 +336,9 @@ impl HalfConnection {
     /// at the receiver shows: the path had delayed them, or others before them were lost.
     fn was_delayed(&mut self, all_acked_at: Instant, now: FrameTime, stamp: u32) -> bool {
         let at = now.at;
-        if at.since(all_acked_at) <= self.rtt.usual().max(self.reaction()) {
+        // Without any round trip nothing shows what is late.
+        if self.rtt.min.is_none() || at.since(all_acked_at) <= self.rtt.usual().max(self.reaction())
+        {
             return false;
         }
         if self.stamps.were_held(at, stamp) {

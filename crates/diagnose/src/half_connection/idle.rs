@@ -27,6 +27,8 @@ impl Pauses {
 pub(super) struct IdleTime {
     pub(super) length: Duration,
     pub(super) end: Instant,
+    /// The packets before it show that the sender had more to send, or sent more.
+    pub(super) is_unfinished: bool,
 }
 
 /// The sender without data in flight.

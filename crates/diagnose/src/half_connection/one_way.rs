@@ -10,8 +10,6 @@ use units::{Duration, Instant};
 const TICKS: [u64; 4] = [1_000_000, 4_000_000, 10_000_000, 100_000_000];
 /// Time after which the rate of the clock is clear.
 const MIN_TIME: Duration = Duration::from_millis(100);
-/// Packets kept until then.
-const MAX_EARLY: usize = 256;
 /// Clocks of hosts differ by less than one in this.
 const MAX_SKEW: u64 = 2_000;
 
@@ -19,10 +17,10 @@ const MAX_SKEW: u64 = 2_000;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct OneWayDelay {
     first: Option<(u32, Instant)>,
-    /// Packets before the rate is known.
-    early: Vec<(u32, Instant)>,
-    /// The tick in ns, and the least difference seen.
-    clock: Option<(u64, i64)>,
+    /// The least difference seen, for a clock of each of the [`TICKS`].
+    least: [i64; TICKS.len()],
+    /// Index of the tick, once it is known.
+    tick: Option<usize>,
 }
 
 impl OneWayDelay {
@@ -32,30 +30,26 @@ impl OneWayDelay {
         let (zero, start) = *self.first.get_or_insert((stamp, at));
         let ticks = i64::from(stamp.wrapping_sub(zero) as i32);
         let elapsed = at.since(start);
-        let difference = |tick: u64| elapsed.as_nanos() as i64 - ticks.saturating_mul(tick as i64);
-        let Some((tick, least)) = &mut self.clock else {
-            if self.early.len() < MAX_EARLY {
-                self.early.push((stamp, at));
-            }
-            if elapsed >= MIN_TIME && ticks > 0 {
-                let rate = elapsed.as_nanos() / ticks as u64;
-                // A queue that grows lets the clock seem slow, twice in slow start; nothing lets it seem fast but the
-                // resolution.
-                let tick = TICKS.into_iter().rfind(|tick| *tick <= rate + rate / 8)?;
-                let early = self.early.drain(..).map(|(stamp, at)| {
-                    let ticks = i64::from(stamp.wrapping_sub(zero) as i32);
-                    at.since(start).as_nanos() as i64 - ticks.saturating_mul(tick as i64)
-                });
-                self.clock = early.min().map(|least| (tick, least));
-                self.early = Vec::new();
-            }
-            return None;
-        };
-        let difference = difference(*tick);
-        *least = (*least).min(difference);
-        let late = (difference - *least) as u64;
-        let noise = *tick + elapsed.as_nanos() / MAX_SKEW;
-        Some(Duration::from_nanos(late.saturating_sub(noise)))
+        let differences =
+            TICKS.map(|tick| elapsed.as_nanos() as i64 - ticks.saturating_mul(tick as i64));
+        for (least, difference) in self.least.iter_mut().zip(differences) {
+            *least = (*least).min(difference);
+        }
+        let was_known = self.tick.is_some();
+        if elapsed >= MIN_TIME && ticks > 0 {
+            let rate = elapsed.as_nanos() / ticks as u64;
+            // A queue that grows lets the clock seem slow, the more the less time has passed; nothing lets it seem fast
+            // but the resolution.
+            let tick = TICKS.iter().rposition(|&tick| tick <= rate + rate / 8);
+            self.tick = match (self.tick, tick) {
+                (Some(known), Some(tick)) => Some(known.min(tick)),
+                (known, tick) => known.or(tick),
+            };
+        }
+        let tick = self.tick.filter(|_| was_known)?;
+        let late = (differences[tick] - self.least[tick]) as u64;
+        let noise = TICKS[tick] + elapsed.as_nanos() / MAX_SKEW;
+        Some(Duration::from_nanos(if late > noise { late } else { 0 }))
     }
 }
 
@@ -73,8 +67,9 @@ mod tests {
             assert_eq!(pushed(sent, 0), None);
         }
         assert_eq!(pushed(200, 0), Some(Duration::ZERO));
-        // Less a tick, and a clock that may be a little faster.
-        assert_eq!(pushed(300, 50).map(|wait| wait.as_millis()), Some(48));
+        assert_eq!(pushed(300, 50).map(|wait| wait.as_millis()), Some(50));
+        // Within a tick, and a clock that may be a little faster.
+        assert_eq!(pushed(350, 1), Some(Duration::ZERO));
         assert_eq!(pushed(400, 0), Some(Duration::ZERO));
     }
 
@@ -87,5 +82,20 @@ mod tests {
             last = delay.push(sent as u32, at);
         }
         assert!(last.is_some_and(|wait| wait > Duration::from_millis(600)), "{last:?}");
+    }
+
+    /// ACKs of the first flights that arrive twenty times as slowly as they were sent: their clock seems to tick each
+    /// 10 ms until more time has passed.
+    #[test]
+    fn a_queue_that_fills_at_once_does_not_hide_itself() {
+        let mut delay = OneWayDelay::default();
+        let mut last = None;
+        // Twenty ACKs in as many ms, then each 20 ms, as fast as they leave.
+        for sent in 0..200_u64 {
+            let stamp = if sent < 20 { sent } else { 20 + (sent - 20) * 20 };
+            let at = Instant::ZERO + Duration::from_millis(sent * 20);
+            last = delay.push(stamp as u32, at);
+        }
+        assert!(last.is_some_and(|wait| wait > Duration::from_millis(350)), "{last:?}");
     }
 }

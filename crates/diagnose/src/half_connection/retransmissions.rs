@@ -16,6 +16,9 @@ use crate::sender_events::SenderEventKind;
 /// measurement.
 const MIN_RTO: Duration = Duration::from_millis(190);
 
+/// Segments of a window that an idle time does not reduce to one.
+const LEAST_WINDOW: u64 = 4;
+
 /// What a probe timeout may exceed two and a half round trips by: half a tick of 100 Hz and the work of
 /// a host.
 const PROBE_MARGIN: Duration = Duration::from_millis(10);
@@ -238,23 +241,34 @@ impl HalfConnection {
     /// one, of which the longest shows the queue; a receiver sees the retransmission one RTT later.
     fn rtt_at_loss(&self) -> Duration {
         let rounds = &self.rounds.log;
-        if self.is_at_receiver() {
+        let longest = if self.is_at_receiver() {
             let before = rounds.done.last().map_or(Duration::ZERO, |round| round.max_rtt);
             rounds.now.max_rtt.max(before)
         } else {
             rounds.now.max_rtt.max(self.rtt.latest.unwrap_or_default())
-        }
+        };
+        // What the ACKs waited is no queue of the data.
+        longest.saturating_sub(rounds.now.wait_on_way_back)
     }
 
     /// Decides whether an idle time was a retransmission timeout. One full segment alone after the
     /// idle time, and the next one RTT later, is not an application that writes again but a
     /// retransmission timer (RFC 5681 section 3.1: a window of one segment); the earlier copies
-    /// were lost before the capture point.
-    pub(super) fn check_suspected_timeout(&mut self, idle: IdleTime, at: Instant) {
-        let rtt = self.rtt.min.unwrap_or(Duration::MAX);
-        let single_packet = at.since(idle.end) >= rtt / 5 * 4;
+    /// were lost before the capture point. The sender had more to send if the packets before the idle
+    /// time show it, if the next data leave a gap, or if they follow as soon as the ACK of the first
+    /// admits them: a sender that was idle has a window of several segments (RFC 5681 section 4.1).
+    pub(super) fn check_suspected_timeout(&mut self, idle: IdleTime, at: Instant, stamp: u32) {
+        let rtt = self.rtt.min.unwrap_or(Duration::MAX / 4);
+        let since = at.since(idle.end);
+        // On a slow link packets that were sent together are as far apart.
+        let single_packet = since >= rtt / 5 * 4 && !self.stamps.is_last(stamp);
         let in_flight = self.board.nxt - self.board.una;
-        if single_packet && !self.last.short && in_flight <= self.segment.mss {
+        let is_admitted = stamp != 0
+            && since <= rtt / 4 * 5 + self.reaction()
+            && idle.length >= MIN_RTO
+            && self.rounds.window_reached() >= LEAST_WINDOW * self.segment.mss;
+        let is_unfinished = idle.is_unfinished || self.missing.in_stream || is_admitted;
+        if single_packet && is_unfinished && !self.last.short && in_flight <= self.segment.mss {
             let rounds = &mut self.rounds.log;
             rounds.move_last(TimeUse::Idle, TimeUse::Timeout, idle.length);
             rounds.now.before = RoundOrigin::Timeout;

@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 
 use super::budget::{QuicBudget, QuicLimiter, QuicSpan};
 use super::bursts::QuicBursts;
+use super::exchange::QuicExchange;
 use super::handshake::QuicHandshake;
-use super::rates::RateHistory;
+use super::policer::QuicPolicer;
+use super::rates::{RateDrop, RateHistory};
 use super::record::QuicLossTrigger;
 use super::rhythm::QuicRhythm;
 use super::transfer::QuicTransfer;
@@ -115,6 +117,8 @@ pub struct QuicFlowLimits {
     pub connection: Option<u64>,
     /// Stream that was last at its limit, and the limit.
     pub stream: Option<(u64, u64)>,
+    /// First limit of the connection, and of the stream that was last at its limit, in bytes.
+    pub first: (Option<u64>, Option<u64>),
     /// Streams opened.
     pub streams: u64,
 }
@@ -136,6 +140,27 @@ pub struct QuicSizes {
     pub interval: (u64, u64),
     /// Path MTU as the log has it: first, largest, last.
     pub mtu: Option<[u64; 3]>,
+    /// Packets of sizes that arrived before and vanish from some time on.
+    pub vanished: Option<QuicVanished>,
+}
+
+/// Packets lost since the last one of their size that arrived, while smaller ones arrived.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct QuicVanished {
+    /// Their number.
+    pub lost: u64,
+    /// Size of the smallest of them, in bytes.
+    pub bytes: u64,
+    /// Largest packet sent since that arrived, in bytes.
+    pub smaller: u64,
+    /// Number of smaller packets sent since that arrived.
+    pub arrived: u64,
+    /// When the first was declared lost, in ns.
+    pub at: u64,
+    /// Time between the transmissions of the first and of the last one lost, in ns.
+    pub span: u64,
+    /// First and last event.
+    pub events: (u64, u64),
 }
 
 /// The window at its longest constant stretch.
@@ -166,6 +191,9 @@ pub struct QuicPacing {
     pub logged: bool,
 }
 
+/// The number of packets that the receiver of data gets, at least, for each packet with data that it sends.
+const RECEIVER_PACKETS: u64 = 4;
+
 /// The analysis of a QUIC connection from the log of one endpoint.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct QuicAnalysis {
@@ -185,6 +213,8 @@ pub struct QuicAnalysis {
     pub sent_bytes: u64,
     /// Stream bytes sent for the first time.
     pub stream_bytes: u64,
+    /// Packets sent with stream data.
+    pub data_packets: u64,
     /// Time and event of the first and the last packet sent with data.
     pub data: Option<(u64, u64)>,
     /// Packets received.
@@ -265,6 +295,20 @@ pub struct QuicAnalysis {
     pub rhythm: QuicRhythm,
     /// Bytes acknowledged and bytes received over time.
     pub rates: RateHistory,
+    /// Nanoseconds in which the path limited the sender, and others, over time.
+    pub busy: RateHistory,
+    /// A token bucket that drops the lost packets.
+    pub policer: Option<QuicPolicer>,
+    /// The way back is the limit: ACKs arrive at its rate in bytes per second, whatever they acknowledge.
+    pub return_path: Option<f64>,
+    /// A lasting drop of the rate of the path: it was the limit afterwards.
+    pub path_drop: Option<RateDrop>,
+    /// Messages of both hosts, and the waits before them.
+    pub exchange: QuicExchange,
+    /// The congestion window is inferred from the packets, as captures have none.
+    pub window_inferred: bool,
+    /// The log has no frames; those of the packets sent are inferred from the packets in flight.
+    pub frames_inferred: bool,
     /// Information that the log lacks.
     pub missing: Vec<&'static str>,
     /// Packets of the data sent, if they were to be kept.
@@ -274,6 +318,10 @@ pub struct QuicAnalysis {
 impl QuicAnalysis {
     /// Whether this host sends the data that are diagnosed.
     pub const fn is_sender(&self) -> bool {
+        if self.frames_inferred {
+            // Of what is received only the number of packets is known. Who receives data sends hardly any.
+            return self.data_packets.saturating_mul(RECEIVER_PACKETS) >= self.received;
+        }
         self.stream_bytes >= self.arrivals.stream_bytes
     }
 
@@ -309,12 +357,46 @@ impl QuicAnalysis {
     /// Lost time of a span: its length less the time its bytes take at the rate of the bottleneck.
     /// With an unknown rate the whole span counts, an upper bound.
     pub fn lost_time(&self, span: &QuicSpan) -> u64 {
-        match self.bottleneck {
+        match self.path_rate_at(span.interval.0) {
             Some(rate) if rate > 0.0 => {
                 span.ns.saturating_sub((span.bytes as f64 * 1e9 / rate) as u64)
             }
             _ => span.ns,
         }
+    }
+
+    /// When the rate of the path fell, in ns.
+    pub fn path_drop_at(&self) -> Option<u64> {
+        Some(self.first + self.path_drop?.at)
+    }
+
+    /// Rate of the bottleneck at a time in ns: the lower one after it fell.
+    fn path_rate_at(&self, at: u64) -> Option<f64> {
+        let drop = self.path_drop.filter(|drop| at >= self.first + drop.at);
+        drop.map(|drop| drop.rates.1).or(self.bottleneck)
+    }
+
+    /// Time of the connection in ns beyond its bytes at the rate of the bottleneck; `None` if that is not known.
+    pub fn spare(&self) -> Option<u64> {
+        let rate = self.bottleneck.filter(|&rate| rate > 0.0)?;
+        Some(self.duration().saturating_sub((self.bytes() as f64 * 1e9 / rate) as u64))
+    }
+
+    /// Time in ns without the rests of its users.
+    pub fn work(&self) -> u64 {
+        self.budget.whole().saturating_sub(self.rests())
+    }
+
+    /// Rests of users in ns: waits of the client, and pauses within messages, that are longer than any program's. A server
+    /// has no user.
+    pub const fn rests(&self) -> u64 {
+        let exchange = &self.exchange;
+        let of_client = match self.client {
+            Some(true) => exchange.local().rests.1,
+            Some(false) => exchange.remote().rests.1,
+            None => exchange.local().rests.1 + exchange.remote().rests.1,
+        };
+        of_client + exchange.pause_rests
     }
 
     /// Time of a limiter, in ns.

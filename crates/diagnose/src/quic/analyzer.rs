@@ -7,8 +7,8 @@ use super::analysis::{QuicAnalysis, QuicClose};
 use super::clock::LogEvent;
 use super::receiver::QuicReceiver;
 use super::record::{
-    MAX_DATAGRAM, MAX_TIME, MAX_VALUE, QuicFrame, QuicLimits, QuicPacketKind, QuicPacketRecord,
-    QuicRecord,
+    MAX_DATAGRAM, MAX_DURATION, MAX_TIME, MAX_VALUE, QuicFrame, QuicLimits, QuicPacketKind,
+    QuicPacketRecord, QuicRecord,
 };
 use super::sender::QuicSender;
 
@@ -24,8 +24,6 @@ pub struct QuicAnalyzer {
     receiver: QuicReceiver,
     has_state: bool,
     has_frames: bool,
-    /// The frames are inferred.
-    inferred: bool,
     /// Whether the log is the client's, as far as known.
     client: bool,
 }
@@ -39,7 +37,6 @@ impl QuicAnalyzer {
             receiver: QuicReceiver::default(),
             has_state: false,
             has_frames: false,
-            inferred: false,
             client: true,
         };
         new.set_client(client);
@@ -53,7 +50,12 @@ impl QuicAnalyzer {
 
     /// Reports the frames as missing: the log has none, and those of the records are inferred.
     pub fn infer_frames(&mut self) {
-        self.inferred = true;
+        self.out.frames_inferred = true;
+    }
+
+    /// Reports the congestion window as missing: that of the records is inferred from the packets.
+    pub const fn infer_window(&mut self) {
+        self.out.window_inferred = true;
     }
 
     /// Lets the server send without the limit of RFC 9000 section 8.1, as Google's QUIC does.
@@ -78,12 +80,13 @@ impl QuicAnalyzer {
         self.out.events += 1;
         self.out.range.1 = index;
         let from = self.out.last;
-        let at = at.clamp(from, MAX_TIME);
+        let at = at.clamp(from, self.out.first + MAX_DURATION);
         self.out.last = at;
         let now = LogEvent::new(at, index);
         self.sender.advance(&mut self.out, Instant::from_nanos(from), now);
         if at > from {
-            self.receiver.advance(&self.out, from, at, index);
+            let waits_for_stream = self.sender.streams.count_blocked;
+            self.receiver.advance(&self.out, (from, at, index), waits_for_stream);
         }
         match record {
             QuicRecord::Sent(packet) => self.sent(at, index, &packet.bounded()),
@@ -212,7 +215,7 @@ impl QuicAnalyzer {
             self.guess_client(false);
         }
         self.out.received += 1;
-        self.sender.rhythm.received(at);
+        self.sender.received(LogEvent::new(at, index), packet);
         self.has_frames |= !packet.frames.is_empty() || packet.has_ack;
         self.challenges(at, index, packet);
         if self.out.client == Some(false) {
@@ -292,10 +295,14 @@ impl QuicAnalyzer {
             (out.sent == 0, "packets sent"),
             (out.sent > 0 && out.sent_bytes == 0, "the length of packets"),
             (out.sent + out.received > 0 && !self.has_frames, "the frames of packets"),
-            (self.inferred, "the frames of packets (inferred from the packets in flight)"),
+            (out.frames_inferred, "the frames of packets (inferred from the packets in flight)"),
             (sends && out.acks == 0, "acknowledgments and spurious losses"),
             (sends && out.round_trips.is_none(), "round trips"),
-            (sends && !sender.knows_window(), "the congestion window"),
+            (sends && !out.window_inferred && !sender.knows_window(), "the congestion window"),
+            (
+                sends && out.window_inferred,
+                "the congestion window (inferred from the packets and ACKs)",
+            ),
             (sends && !sender.has_flight(), "bytes in flight"),
             (sends && !sender.streams.is_known(), "the peer's flow control"),
             (!sends && !self.receiver.streams.is_known(), "this host's flow control"),

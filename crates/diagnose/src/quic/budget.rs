@@ -163,6 +163,17 @@ impl QuicBudget {
         self.spans[to as usize].merge(&span);
     }
 
+    /// Charges another limiter with a part of the time of one, in ns.
+    pub(super) fn move_part(&mut self, from: QuicLimiter, to: QuicLimiter, ns: u64) {
+        let ns = ns.min(self.of(from).ns);
+        if ns == 0 {
+            return;
+        }
+        let source = self.spans[from as usize];
+        self.spans[from as usize].ns -= ns;
+        self.spans[to as usize].merge(&QuicSpan { ns, bytes: 0, times: 1, ..source });
+    }
+
     /// The sum, in ns.
     pub fn whole(&self) -> u64 {
         self.spans.iter().map(|span| span.ns).sum()

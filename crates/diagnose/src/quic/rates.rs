@@ -10,6 +10,9 @@ const LEAST: usize = 20;
 const LASTS: usize = 5;
 /// The rate after a drop is below a half of that before; below a twentieth the transfer was over.
 const RATIO: (f64, f64) = (0.5, 0.05);
+/// Part of the largest rate that the intervals of a constant one have, and part of the intervals.
+const STEADY: f64 = 0.7;
+const LASTING: f64 = 0.9;
 /// Part of the intervals that are on their side of the mean of both rates.
 const CLEAR: f64 = 0.8;
 
@@ -43,6 +46,29 @@ impl RateHistory {
             self.bytes.resize(index + 1, [0, 0]);
         }
         self.bytes[index][dir] += len;
+    }
+
+    /// Whether the rate of a direction is constant: nine tenths of its intervals have at least seven tenths of the
+    /// largest one.
+    pub(super) fn is_steady(&self, dir: usize) -> bool {
+        let begin = self.bytes.iter().position(|interval| interval[dir] > 0);
+        let end = self.bytes.iter().rposition(|interval| interval[dir] > 0);
+        let (Some(begin), Some(end), Some(largest)) = (begin, end, self.largest(dir)) else {
+            return false;
+        };
+        let busy = &self.bytes[begin..end];
+        let least = largest * self.interval as f64 / 1e9 * STEADY;
+        let near = busy.iter().filter(|interval| interval[dir] as f64 >= least).count();
+        busy.len() >= LEAST && near as f64 >= LASTING * busy.len() as f64
+    }
+
+    /// The part of both columns that one of them has between two times in ns since the first event.
+    pub(super) fn share(&self, dir: usize, (from, to): (u64, u64)) -> f64 {
+        let range = (from / self.interval) as usize..=(to / self.interval) as usize;
+        let sums = self.bytes.iter().enumerate().filter(|(at, _)| range.contains(at));
+        let [one, other] = sums
+            .fold([0, 0], |sum: [u64; 2], (_, both)| [sum[0] + both[dir], sum[1] + both[1 - dir]]);
+        one as f64 / (one + other).max(1) as f64
     }
 
     /// The largest rate of a direction in a whole interval, in bytes per second; `None` if the connection

@@ -27,11 +27,18 @@ pub(super) struct QuicReceiver {
 }
 
 impl QuicReceiver {
-    /// Attributes the time since the last event.
-    pub(super) fn advance(&mut self, out: &QuicAnalysis, from: u64, to: u64, event: u64) {
+    /// Attributes the time since the last event. `waits_for_stream`: this host may open no further stream.
+    pub(super) fn advance(
+        &mut self,
+        out: &QuicAnalysis,
+        (from, to, event): (u64, u64, u64),
+        waits_for_stream: bool,
+    ) {
         let rtt = out.round_trips.map_or(INITIAL_RTT, |[_, smoothed, _]| smoothed);
         let limiter = if out.handshake.complete.is_none() {
             QuicLimiter::Handshake
+        } else if waits_for_stream {
+            QuicLimiter::StreamCount
         } else if self.streams.is_blocked() {
             QuicLimiter::ConnectionFlow
         } else if self.streams.is_stream_blocked() {
@@ -131,6 +138,7 @@ impl QuicReceiver {
             out.budget = self.budget;
             out.flow.connection = self.streams.last_connection;
             out.flow.stream = self.streams.last_blocked;
+            out.flow.first = self.streams.first_limits();
             out.flow.streams = self.streams.opened;
         }
     }

@@ -6,6 +6,8 @@ pub(super) const MAX_DATAGRAM: u64 = 65_535;
 pub(super) const MAX_VALUE: u64 = 1 << 60;
 /// Largest time of an event, in ns: 146 years.
 pub(super) const MAX_TIME: u64 = 1 << 62;
+/// Largest duration of a log, in ns: two years. Sixty-four times as much is still a time.
+pub(super) const MAX_DURATION: u64 = 1 << 56;
 /// Largest packet number and stream offset (RFC 9000 sections 12.3 and 16).
 const MAX_NUMBER: u64 = (1 << 62) - 1;
 

@@ -28,6 +28,7 @@ mod cc841;
 mod cc851;
 mod cc852;
 mod cc853;
+mod laws;
 
 use super::QuicAnalysis;
 use crate::rules::{Finding, Help, Severity};
@@ -93,6 +94,9 @@ pub(super) fn sort(findings: &mut [Finding]) {
 pub(super) fn check(analysis: &QuicAnalysis) -> Vec<Finding> {
     let mut findings: Vec<_> =
         QUIC_RULES.iter().filter_map(|rule| (rule.check)(analysis)).collect();
+    findings.iter_mut().for_each(|found| laws::obey(found, analysis));
+    sort(&mut findings);
+    laws::obey_together(&mut findings, analysis);
     sort(&mut findings);
     findings
 }

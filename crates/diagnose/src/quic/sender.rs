@@ -15,8 +15,10 @@
 mod flight;
 mod limits;
 mod metrics;
+mod return_path;
 mod round_trips;
 mod timeouts;
+mod vanished;
 mod waits;
 mod window;
 
@@ -26,13 +28,17 @@ use super::analysis::{QuicAnalysis, QuicEpisode, QuicPlateau};
 use super::budget::{QuicLimiter, QuicSpan};
 use super::bursts::BurstMeter;
 use super::clock::LogEvent;
+use super::exchange::ExchangeMeter;
 use super::packets::{LostPacket, PacketSpace, SentPacket};
+use super::policer::PacketOutcomes;
 use super::record::{QuicFrame, QuicLossTrigger, QuicPacketKind, QuicPacketRecord};
 use super::rhythm::RhythmMeter;
 use super::streams::StreamsFlow;
 
 use flight::{DeliveryMeter, FlightMeter};
+use return_path::ReturnMeter;
 use round_trips::{GRANULARITY, PacerMeter, RoundTrips};
+use vanished::VanishedMeter;
 use waits::{LimitedInterval, TimeoutMeter};
 use window::{RecoveryState, SenderWindow};
 
@@ -62,6 +68,12 @@ pub(super) struct QuicSender {
     delivery: DeliveryMeter,
     plateau: QuicPlateau,
     ce: u64,
+    pub(super) exchange: ExchangeMeter,
+    vanished: VanishedMeter,
+    outcomes: PacketOutcomes,
+    returning: ReturnMeter,
+    /// Time that counted for the application since the last packet with data.
+    application: u64,
     bursts: BurstMeter,
     pub(super) rhythm: RhythmMeter,
     newly: Vec<SentPacket>,
@@ -99,7 +111,16 @@ impl QuicSender {
         let paced = self.pacer.not_before.clamp(from, now.at);
         let pacer = self.pacer(out);
         self.add(out, pacer, from, LogEvent { at: paced, ..now });
-        self.add(out, QuicLimiter::Application, paced, now);
+        // What is in flight keeps the bottleneck busy while a queue is standing; more data would only wait there.
+        let busy = match self.flight.is_empty() {
+            true => paced,
+            false => self.delivery.busy_until().clamp(paced, now.at),
+        };
+        self.add(out, QuicLimiter::Path, paced, LogEvent { at: busy, ..now });
+        // It may be the peer's limit, which a log without frames does not show.
+        let is_unknown = out.frames_inferred && !self.flight.is_empty();
+        let rest = if is_unknown { QuicLimiter::Unknown } else { QuicLimiter::Application };
+        self.add(out, rest, busy, now);
     }
 
     fn add(&mut self, out: &mut QuicAnalysis, limiter: QuicLimiter, from: Instant, to: LogEvent) {
@@ -108,6 +129,18 @@ impl QuicSender {
         }
         let (begin, end) = (from.as_nanos(), to.ns());
         out.budget.spans[limiter as usize].add(begin, end, to.index);
+        if matches!(limiter, QuicLimiter::Application | QuicLimiter::Idle) {
+            self.exchange.on_quiet(end - begin);
+        }
+        if limiter == QuicLimiter::Application {
+            self.application += end - begin;
+            self.delivery.on_application_limit(self.flight.bytes());
+        }
+        if limiter != QuicLimiter::Idle {
+            let is_busy = limiter == QuicLimiter::Path
+                || limiter == QuicLimiter::Recovery && self.round_trips.is_queued;
+            out.busy.push(begin - out.first, usize::from(!is_busy), end - begin);
+        }
         if let Some(transfer) = &mut out.transfer
             && matches!(limiter, QuicLimiter::Application | QuicLimiter::Idle)
         {
@@ -117,7 +150,7 @@ impl QuicSender {
             matches!(limiter, QuicLimiter::SlowStart | QuicLimiter::Window | QuicLimiter::Recovery);
         if of_window {
             self.span(out).add(begin, end, to.index);
-            self.extend_plateau(out, limiter, from, to);
+            self.extend_plateau(limiter, from, to);
         }
         let episode = self.recovery.episode.filter(|_| of_window);
         self.timeouts.push(LimitedInterval { limiter, episode, from, to: to.at });
@@ -132,13 +165,7 @@ impl QuicSender {
         }
     }
 
-    fn extend_plateau(
-        &mut self,
-        out: &mut QuicAnalysis,
-        limiter: QuicLimiter,
-        from: Instant,
-        to: LogEvent,
-    ) {
+    fn extend_plateau(&mut self, limiter: QuicLimiter, from: Instant, to: LogEvent) {
         let window = self.window.size.unwrap_or(0);
         let plateau = &mut self.plateau;
         if limiter == QuicLimiter::Recovery || plateau.window != window {
@@ -147,8 +174,12 @@ impl QuicSender {
         }
         plateau.ns += to.at.since(from).as_nanos();
         (plateau.interval.1, plateau.events.1) = (to.ns(), to.index);
-        if plateau.ns > out.plateau.ns {
-            out.plateau = *plateau;
+    }
+
+    /// An acknowledgment shows that the path was there, so that a constant window could have grown.
+    fn keep_plateau(&self, out: &mut QuicAnalysis) {
+        if self.plateau.ns > out.plateau.ns {
+            out.plateau = self.plateau;
         }
     }
 
@@ -179,8 +210,13 @@ impl QuicSender {
         if bytes > 0 {
             self.flight.on_length();
         }
+        let before = out.stream_bytes;
         let carries_data = self.sent_frames(out, packet.frames);
+        let is_new = out.stream_bytes > before;
+        self.exchange.sent(now, packet, is_new, self.round_trips.min);
         if carries_data {
+            self.application = 0;
+            out.data_packets += 1;
             let rtt = self.round_trips.smoothed.map(Duration::as_nanos);
             let (rate, at) = (self.window.size.zip(rtt), now.ns());
             self.bursts.push((at, now.index), (bytes, out.datagram), rate, &mut out.bursts);
@@ -199,6 +235,7 @@ impl QuicSender {
                 self.delivery.restart(now.at);
             }
             self.flight.add(bytes);
+            self.delivery.on_sent(now.at, bytes);
             out.max_in_flight = out.max_in_flight.max(self.flight.known());
             self.pacer.on_sent(now.at, bytes, self.window.size, self.round_trips.smoothed);
         }
@@ -257,8 +294,16 @@ impl QuicSender {
         }
         // The newest of them was sent last.
         let newest = newly.iter().copied().max_by_key(|packet| (packet.at, packet.delivered));
+        for packet in newly.iter().filter(|packet| packet.carries_data) {
+            let is_newest = newest.is_some_and(|newest| newest.at == packet.at);
+            self.outcomes.arrived(packet.at, packet.bytes, is_newest.then_some(now.at));
+        }
+        let acked: u64 =
+            newly.iter().filter(|packet| packet.counts).map(|packet| packet.bytes).sum();
+        self.returning.ack(now.at, packet.bytes, acked, self.round_trips.is_queued);
         if let Some(newest) = newest {
             self.acknowledged(out, now.at, &newly, newest);
+            self.keep_plateau(out);
             if largest > before && newest.eliciting {
                 let delay = Duration::from_nanos(packet.ack_delay.unwrap_or(0));
                 let delivered = self.delivery.bytes - newest.delivered;
@@ -274,6 +319,13 @@ impl QuicSender {
         {
             self.ce = ce;
             out.ce = out.ce.max(ce);
+            // A mark is a congestion event, once a round trip (RFC 9002 section 7.1).
+            if !self.recovery.covers(newest.map(|newest| newest.at)) {
+                self.begin_episode(out, now, false);
+                if let Some(episode) = out.episodes.last_mut() {
+                    episode.by_ce = true;
+                }
+            }
         }
         (self.newly, self.spurious) = (newly, spurious);
     }
@@ -292,6 +344,7 @@ impl QuicSender {
                 bytes += packet.bytes;
             }
             out.sizes.largest_acked = out.sizes.largest_acked.max(packet.bytes);
+            self.vanished.acknowledged(packet);
         }
         // The bytes belong to what limited the sender until now.
         if let Some(limiter) = self.timeouts.limiter() {
@@ -320,6 +373,9 @@ impl QuicSender {
         delivered: u64,
     ) {
         let smoothed = self.round_trips.sample(raw, delay, (delivered, out.datagram)).as_nanos();
+        if self.round_trips.is_queued {
+            self.recovery.on_queue();
+        }
         let raw = raw.as_nanos();
         let trips = out.round_trips.get_or_insert([raw, raw, raw]);
         *trips = [trips[0].min(raw), smoothed, trips[2].max(raw)];
@@ -341,6 +397,8 @@ impl QuicSender {
             }
             if packet.carries_data {
                 lost_size(out, now, packet.bytes);
+                self.vanished.lost(now, &packet);
+                self.outcomes.lost(packet.at, packet.bytes);
             }
         }
         // The loss of a probe of the path MTU is no sign of congestion (RFC 9000 section 14.4).
@@ -361,7 +419,9 @@ impl QuicSender {
 
     fn begin_episode(&mut self, out: &mut QuicAnalysis, now: LogEvent, by_timeout: bool) {
         let window = self.window.before_loss(now.at);
-        self.recovery.begin(now.at, window, self.window.size);
+        // A loss without a queue ends slow start too early: the window is regained once it fills the path.
+        let is_early = out.episodes.is_empty() && !self.round_trips.is_queued;
+        self.recovery.begin(now.at, window, self.window.size, is_early);
         if out.episodes.len() < MAX_EPISODES {
             out.episodes.push(QuicEpisode {
                 at: now.ns(),
@@ -387,7 +447,18 @@ impl QuicSender {
         out.challenge_windows = self.window.size.map(|window| (window, window));
     }
 
+    /// A packet is received.
+    pub(super) fn received(&mut self, now: LogEvent, packet: &QuicPacketRecord<'_>) {
+        self.rhythm.received(now.ns());
+        self.exchange.received(now, packet);
+    }
+
     pub(super) fn finish(&mut self, out: &mut QuicAnalysis) {
+        // After the last packet with data nothing was left to send.
+        let rest = core::mem::take(&mut self.application);
+        out.budget.move_part(QuicLimiter::Application, QuicLimiter::Idle, rest);
+        out.exchange = self.exchange.out;
+        out.sizes.vanished = self.vanished.finish();
         self.bursts.close(&mut out.bursts);
         out.rhythm = self.rhythm.finish();
         if out.lost.is_empty() {
@@ -398,11 +469,21 @@ impl QuicSender {
             out.budget.move_to(QuicLimiter::AntiAmplification, QuicLimiter::Handshake);
         }
         let busy = out.budget.of(QuicLimiter::Path).ns;
+        out.policer = self.outcomes.policer(self.round_trips.min);
+        out.return_path = self.returning.rate();
         let (rate, min_rtt) = (self.delivery.rate, self.round_trips.min.map(Duration::as_nanos));
-        out.bottleneck = (rate > 0.0 && min_rtt.is_some_and(|min| busy >= min)).then_some(rate);
+        // What the way back lets pass is no rate of the way there.
+        let is_of_path = rate > 0.0 && out.return_path.is_none();
+        out.bottleneck = (is_of_path && min_rtt.is_some_and(|min| busy >= min)).then_some(rate);
+        out.path_drop = out.rates.drop(0).filter(|drop| {
+            // The path was the limit for most of the time after it.
+            let share = out.busy.share(0, (drop.at, drop.end));
+            out.bottleneck.is_some() && share >= 0.5
+        });
         out.mean_rtt = self.round_trips.mean().map(Duration::as_nanos);
         out.flow.connection = self.streams.last_connection;
         out.flow.stream = self.streams.last_blocked;
+        out.flow.first = self.streams.first_limits();
         out.flow.streams = self.streams.opened;
         if out.datagram == 0 {
             out.datagram = MIN_DATAGRAM;

@@ -132,6 +132,12 @@ impl StreamsFlow {
         new
     }
 
+    /// The first limits of the connection and of the stream that was last at its limit.
+    pub(super) fn first_limits(&self) -> (Option<u64>, Option<u64>) {
+        let stream = self.last_blocked.and_then(|(id, _)| self.initial_limit(id));
+        (self.initial.max_data, stream)
+    }
+
     pub(super) fn raise(&mut self, limit: u64) {
         if self.limit.is_none_or(|old| limit > old) {
             self.limit = Some(limit);

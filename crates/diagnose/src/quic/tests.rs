@@ -499,6 +499,21 @@ fn crypto_frames_of_any_length_may_repeat() {
     assert!(analyzer.finish().is_some());
 }
 
+#[test]
+fn an_answer_after_a_century_is_analysed() {
+    let frames = [QuicFrame::Stream { id: 0, offset: 0, length: 1, fin: true }];
+    let packet =
+        QuicPacketRecord { kind: QuicPacketKind::OneRtt, frames: &frames, ..Default::default() };
+    let mut analyzer = QuicAnalyzer::new(Some(false));
+    analyzer.push(0, 1, &QuicRecord::Received(packet));
+    analyzer.push(u64::MAX / 2, 2, &QuicRecord::Sent(packet));
+    let analysis = analyzer.finish().unwrap();
+    assert_eq!(analysis.duration(), 1 << 56);
+    assert!(
+        QuicDiagnosis::of(&analysis).findings.iter().all(|found| found.cost.as_nanos() <= 1 << 56)
+    );
+}
+
 proptest! {
     /// Any events, with extreme numbers and times out of order: no panic, the budget is the
     /// duration, and findings lie within the log.

@@ -10,7 +10,7 @@ use crate::capture_point::CapturePoint;
 use crate::lost_time::LostTimeCause;
 use crate::time_budget::Limiter;
 use crate::timeline::Timeline;
-use crate::{Analysis, FlowAnalysis};
+use crate::{Analysis, FlowAnalysis, Negotiated};
 
 /// One transfer: the data of one direction of a connection.
 #[derive(Debug, Clone, Copy)]
@@ -164,7 +164,7 @@ impl<'a> DiagnosisCase<'a> {
     /// The kind of these losses with an empty queue.
     pub(super) fn kind_of_losses(&self, losses: &EpisodeTotals) -> &'static str {
         match () {
-            () if self.analysis.opened && !self.flow.sack => "no-sack",
+            () if Negotiated::of(self.analysis).sack() == Some(false) => "no-sack",
             () if Self::are_bursts(losses) => "burst",
             () => "",
         }

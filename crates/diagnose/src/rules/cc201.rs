@@ -12,7 +12,7 @@ use theory::mathis::{Constant, estimate};
 use units::{Bytes, Duration, Ratio};
 
 use super::case::{DiagnosisCase, count, number, rate, throughput};
-use super::help::{Remedy, RemedyHost, Setting};
+use super::help::{Remedy, RemedyHost, SACK_ON_FREEBSD, SACK_ON_LINUX, Setting};
 use super::{DiagnosisRule, Finding};
 use crate::lost_time::LostTimeCause;
 
@@ -36,8 +36,10 @@ shared, or for a bottleneck with a queue for each flow (fq_codel, cake).",
     help: &[
         Remedy::freebsd(RemedyHost::Sender, "netstat -I IF -d, sysctl dev.IF for errors on the way"),
         Remedy::freebsd(RemedyHost::Sender, "where loss cannot be cured and the path is not shared: net.inet.tcp.functions_default=bbr (its effect on others: ackclock explain CC201)").unless(Setting::Controller("bbr")),
+        SACK_ON_FREEBSD,
         Remedy::linux(RemedyHost::Sender, "ethtool -S IF, ip -s link for errors on the way"),
         Remedy::linux(RemedyHost::Sender, "where loss cannot be cured and the path is not shared: net.ipv4.tcp_congestion_control=bbr, in a stock kernel version 1, which with a queue below about 1.5 BDP keeps losses high for all (RFC 9743 section 5.1.3)").unless(Setting::Controller("bbr")),
+        SACK_ON_LINUX,
         Remedy::general("look for errors hop by hop (mtr), for a policer at a fixed rate, for a duplex mismatch"),
     ],
 };

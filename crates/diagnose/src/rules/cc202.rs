@@ -8,7 +8,7 @@
 //! have carried more, less the time their bytes take at its rate.
 
 use super::case::{DiagnosisCase, count, number, seconds, time};
-use super::help::{Remedy, RemedyHost, Setting};
+use super::help::{Remedy, RemedyHost, SACK_ON_FREEBSD, SACK_ON_LINUX, Setting};
 use super::{DiagnosisRule, Finding};
 use crate::lost_time::LostTimeCause;
 
@@ -28,10 +28,13 @@ the path idle after each loss. A longer one costs waiting instead (CC601).",
             RemedyHost::Elsewhere,
             "at a FreeBSD router: dummynet with fq_codel, ALTQ codel",
         ),
+        SACK_ON_FREEBSD,
         Remedy::linux(RemedyHost::Sender, "net.ipv4.tcp_congestion_control=cubic")
             .unless(Setting::Controller("cubic")),
         Remedy::linux(RemedyHost::Elsewhere, "at a Linux router: tc qdisc fq_codel or cake"),
-        Remedy::general("a queue of one bandwidth-delay product with AQM, ECN at both ends"),
+        SACK_ON_LINUX,
+        Remedy::general("a queue of one bandwidth-delay product with AQM"),
+        Remedy::general("ECN at both ends").unless(Setting::Ecn),
     ],
 };
 

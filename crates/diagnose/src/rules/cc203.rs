@@ -8,7 +8,7 @@
 //! been acknowledged one RTT after it was sent, which the estimate subtracts.
 
 use super::case::{DiagnosisCase, count, number, seconds, time};
-use super::help::{Remedy, RemedyHost, Setting};
+use super::help::{Remedy, RemedyHost, SACK_ON_FREEBSD, SACK_ON_LINUX, Setting};
 use super::{Confidence, DiagnosisRule, Finding};
 use crate::episodes::RecoveryTrigger;
 use crate::lost_time::LostTimeCause;
@@ -29,13 +29,15 @@ at least 200 ms on Linux and 230 ms on FreeBSD (rexmit_min 30 ms + rexmit_slop 2
             "net.inet.tcp.functions_default=rack has tail loss probes, the default stack has none",
         )
         .unless(Setting::RackStack),
+        SACK_ON_FREEBSD,
         Remedy::linux(
             RemedyHost::Sender,
             "net.ipv4.tcp_early_retrans=3, tcp_recovery=1 (defaults)",
         )
         .unless(Setting::Default),
         Remedy::linux(RemedyHost::Sender, "ip route change ROUTE rto_min 40ms on short paths"),
-        Remedy::other(RemedyHost::Sender, "RACK-TLP (RFC 8985)"),
+        SACK_ON_LINUX,
+        Remedy::other(RemedyHost::Sender, "RACK-TLP (RFC 8985)").if_possible(Setting::Sack),
         Remedy::general("larger answers in fewer writes, so that the tail is seldom alone"),
     ],
 };

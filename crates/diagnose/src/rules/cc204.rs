@@ -10,7 +10,7 @@
 use packet::Dir;
 
 use super::case::{DiagnosisCase, SECOND, count, number, seconds, time};
-use super::help::{Remedy, RemedyHost, Setting};
+use super::help::{Remedy, RemedyHost, SACK_ON_FREEBSD, SACK_ON_LINUX, Setting};
 use super::{DiagnosisRule, Finding};
 use crate::capture_point::CapturePoint;
 use crate::lost_time::LostTimeCause;
@@ -30,8 +30,10 @@ look like that; so does the loss of a retransmission on stacks without RACK.",
     help: &[
         Remedy::freebsd(RemedyHost::Sender, "net.inet.tcp.functions_default=rack finds lost retransmissions").unless(Setting::RackStack),
         Remedy::freebsd(RemedyHost::Sender, "net.inet.tcp.rexmit_slop (200 ms) for short paths"),
+        SACK_ON_FREEBSD,
         Remedy::linux(RemedyHost::Sender, "net.ipv4.tcp_recovery=1 (RACK, default)").unless(Setting::Default),
         Remedy::linux(RemedyHost::Sender, "ip route change ROUTE rto_min 40ms for short paths"),
+        SACK_ON_LINUX,
         Remedy::general("find what goes silent: ping beside the transfer, interface and routing logs at that moment"),
     ],
 };
@@ -110,7 +112,12 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
 fn kind_of_silence(case: &DiagnosisCase<'_>) -> &'static str {
     let flow = case.flow;
     let mut silent = flow.rounds.iter().filter(|round| round.start >= flow.last_delivery);
+    // The first data may come a rest after the handshake.
+    let opened = case.analysis.first + case.course.budget.of(Limiter::Handshake);
+    let begins_late = flow.first_data.0.since(opened) >= SECOND;
+    let is_first = flow.last_delivery <= flow.first_data.0;
     match () {
+        () if is_first && begins_late => "forgotten",
         () if silent.any(|round| round.before == RoundOrigin::Idle) => "forgotten",
         // The packets of the handshake are small.
         () if flow.only_smaller_passed && case.analysis.opened => "mtu",

@@ -7,7 +7,7 @@
 //! the path.
 
 use super::case::{DiagnosisCase, count};
-use super::help::{Remedy, RemedyHost, Setting};
+use super::help::{Remedy, RemedyHost, SACK_ON_FREEBSD, SACK_ON_LINUX, Setting};
 use super::{DiagnosisRule, Finding};
 use crate::lost_time::LostTimeCause;
 
@@ -22,7 +22,9 @@ down, 50 s at 50 ms for NewReno. CUBIC's growth hangs on time, not on round trip
 that. A queue of a bandwidth-delay product hides the reduction.",
     help: &[
         Remedy::freebsd(RemedyHost::Sender, "net.inet.tcp.cc.algorithm=cubic (default since 14.0)").unless(Setting::Controller("cubic")),
+        SACK_ON_FREEBSD,
         Remedy::linux(RemedyHost::Sender, "net.ipv4.tcp_congestion_control=cubic (default)").unless(Setting::Controller("cubic")),
+        SACK_ON_LINUX,
         Remedy::other(RemedyHost::Sender, "CUBIC (RFC 9438) on long paths").unless(Setting::Controller("cubic")),
         Remedy::general("look for errors on the links if it happens again"),
     ],

@@ -34,7 +34,7 @@ up to tcp_max_reordering). FreeBSD's default stack keeps the threshold of three.
         Remedy::linux(RemedyHost::Lacking, "net.ipv4.tcp_sack=1, tcp_dsack=1 (defaults)").unless(Setting::Sack),
         Remedy::linux(RemedyHost::Receiver, "ethtool -k at the receiver"),
         Remedy::general("hash flows, not packets, over parallel links"),
-        Remedy::other(RemedyHost::Sender, "RACK at the sender"),
+        Remedy::other(RemedyHost::Sender, "RACK at the sender").if_possible(Setting::Sack),
     ],
 };
 

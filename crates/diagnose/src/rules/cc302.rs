@@ -30,7 +30,7 @@ RACK does since D53832.",
         Remedy::linux(RemedyHost::Lacking, "net.ipv4.tcp_timestamps=1 (default), so that it is undone").unless(Setting::Timestamps),
         Remedy::linux(RemedyHost::Lacking, "net.ipv4.tcp_sack=1, tcp_dsack=1 (defaults), so that it is undone").unless(Setting::Sack),
         Remedy::linux(RemedyHost::Sender, "net.ipv4.tcp_reordering higher"),
-        Remedy::other(RemedyHost::Sender, "RACK (RFC 8985), undo by Eifel or D-SACK"),
+        Remedy::other(RemedyHost::Sender, "RACK (RFC 8985), undo by Eifel or D-SACK").if_possible(Setting::Sack),
         Remedy::general("cure the reordering (CC301)"),
     ],
 };

@@ -31,7 +31,8 @@ needed = rate x round trip.",
         )
         .if_window_can_grow(),
         Remedy::freebsd(RemedyHost::Receiver, "net.inet.tcp.recvbuf_auto=1 (default)")
-            .unless(Setting::Default),
+            .unless(Setting::Default)
+            .if_window_can_grow(),
         Remedy::freebsd(RemedyHost::Receiver, "no SO_RCVBUF in the application")
             .if_window_can_grow(),
         Remedy::freebsd(RemedyHost::Lacking, "window scaling: net.inet.tcp.rfc1323=1")
@@ -42,7 +43,8 @@ needed = rate x round trip.",
         )
         .if_window_can_grow(),
         Remedy::linux(RemedyHost::Receiver, "tcp_moderate_rcvbuf=1 (default)")
-            .unless(Setting::Default),
+            .unless(Setting::Default)
+            .if_window_can_grow(),
         Remedy::linux(RemedyHost::Receiver, "no SO_RCVBUF in the application").if_window_can_grow(),
         Remedy::linux(RemedyHost::Lacking, "window scaling: net.ipv4.tcp_window_scaling=1")
             .unless(Setting::WindowScaling),

@@ -3,6 +3,8 @@
 //! Checks for time in which both windows were open, all written data were sent (the last segment
 //! carried PSH or was short), and the next data were not triggered by an ACK.
 //!
+//! Times within messages, however long, are those of `interruptions`.
+//!
 //! Requests that go one after the other are the kind `round-trips`: see `round_trips`.
 //!
 //! Waits of an interactive connection (see `DiagnosisCase::is_bulk`), or of less than a few tenths of a second in
@@ -15,9 +17,10 @@ use super::case::{
     DiagnosisCase, MIN_SMALL_COST, count, number, seconds, size, time, time_percent,
 };
 use super::help::{Remedy, RemedyHost};
+use super::interruptions::{self, interruptions};
 use super::round_trips::RoundTrips;
 use super::think_time::{explains_waits, roles_are_known};
-use super::{DiagnosisRule, Finding};
+use super::{DiagnosisRule, Finding, Severity};
 use crate::lost_time::LostTimeCause;
 use crate::time_budget::Limiter;
 
@@ -58,6 +61,23 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
     if let Some(found) = RoundTrips::of(case) {
         return Some(found.finding(case, &RULE));
     }
+    let waiting = waiting(case);
+    // Pauses shorter than a timeout are both, and a window of the application is more than pauses.
+    let interrupted = interruptions(case).filter(|waits| {
+        let is_known = |found: &Finding| {
+            found.severity > Severity::Note
+                && (found.cost >= waits.total / 2 || !found.kind.is_empty())
+        };
+        !waiting.as_ref().is_some_and(is_known)
+    });
+    match interrupted {
+        Some(waits) => Some(interruptions::finding(waits, case, &RULE)),
+        None => waiting,
+    }
+}
+
+/// Pauses that are shorter than a timeout.
+fn waiting(case: &DiagnosisCase<'_>) -> Option<Finding> {
     // What a host waited before a message is the finding of that host (CC505, CC506), or its user's.
     let thinking = case
         .analysis

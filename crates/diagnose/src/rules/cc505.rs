@@ -13,7 +13,7 @@ use super::case::{DiagnosisCase, number, seconds, time, time_percent};
 use super::help::{Remedy, RemedyHost};
 use super::slow_responses::SlowResponses;
 use super::think_time::ThinkTime;
-use super::{DiagnosisRule, Finding, held_messages};
+use super::{DiagnosisRule, Finding, held_messages, slow_server};
 
 pub(super) const RULE: DiagnosisRule = DiagnosisRule {
     code: "CC505",
@@ -37,7 +37,9 @@ more before: a lost request looks different.",
 fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
     let Some(found) = ThinkTime::of(case, Dir::Reverse) else {
         let slow = SlowResponses::of(case).map(|found| found.finding(case, &RULE));
-        return slow.or_else(|| held_messages::finding(case, &RULE, Dir::Reverse));
+        return slow
+            .or_else(|| held_messages::finding(case, &RULE, Dir::Reverse))
+            .or_else(|| slow_server::finding(case, &RULE));
     };
     let title = format!(
         "the server takes {} of the time: {} on average before a response",

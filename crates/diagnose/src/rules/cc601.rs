@@ -10,6 +10,7 @@ use units::Duration;
 use super::case::{DiagnosisCase, bytes_in, number, seconds, size, time, time_percent, time_share};
 use super::help::{Remedy, RemedyHost};
 use super::{DiagnosisRule, Finding, Severity};
+use crate::lost_time::LostTimeCause;
 use crate::path::delay_follows_load;
 use crate::time_budget::Limiter;
 
@@ -40,31 +41,34 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
     way_back(case).or_else(|| way_there(case))
 }
 
-/// A queue on the way of the ACKs. Cost: their waits, a round trip each, of which a window limits every one.
+/// A queue on the way of the ACKs. Cost: their waits in round trips that a window limits, less the time that the bytes
+/// take at the rate of the path.
 fn way_back(case: &DiagnosisCase<'_>) -> Option<Finding> {
     let base = case.course.path.base_rtt?;
     let rounds = || case.flow.rounds.iter().filter(|round| round.sent > 0);
-    let cost: Duration = rounds().map(|round| round.wait_on_way_back.min(round.length())).sum();
+    let waited: Duration = rounds().map(|round| round.wait_on_way_back.min(round.length())).sum();
+    let cost = case.course.lost(LostTimeCause::WayBack);
     let count = rounds().count() as u64 * u64::from(case.flow.rounds_per_entry);
-    let mean = cost / count.max(1);
-    // A queue grows and shrinks from one round trip to the next; jitter jumps.
+    let mean = waited / count.max(1);
+    // A queue grows, and shrinks, from one round trip to the next; jitter jumps.
     let waits: Vec<Duration> = rounds().map(|round| round.wait_on_way_back).collect();
     let jumps: Duration =
         waits.windows(2).map(|pair| pair[0].max(pair[1]) - pair[0].min(pair[1])).sum();
-    if jumps * 2 > waits.iter().copied().sum::<Duration>() {
+    let longest = waits.iter().copied().max().unwrap_or_default();
+    if jumps.saturating_sub(longest) * 2 > waited {
         return None;
     }
     if mean < MIN_WAIT_OF_ACKS || mean * 2 < base || !case.is_significant(cost) {
         return None;
     }
     let title = format!("the ACKs wait {} on their way back, on top of {}", time(mean), time(base));
-    let share = time_percent(cost, case.active());
+    let share = time_percent(waited, case.active());
     Some(
         case.finding(&RULE, cost, title)
             .of_kind("return-path")
             .with([
                 number("mean_wait_of_acks_s", seconds(mean), "wait", format!("{} in each round trip on average", time(mean))),
-                number("waited_s", seconds(cost), "waited", format!("{} in all, {share} of the time at work", time(cost))),
+                number("waited_s", seconds(waited), "waited", format!("{} in all, {share} of the time at work", time(waited))),
             ])
             .because("the way of the ACKs is full: by its own rate, or by other traffic in that direction")
             .unseen("whose packets fill it"),

@@ -10,6 +10,7 @@
 use super::case::{DiagnosisCase, number, rate, time_percent, time_share};
 use super::help::{Remedy, RemedyHost};
 use super::neighbours::TransferSummary;
+use super::rate_drop::RateDrop;
 use super::{Confidence, DiagnosisRule, Finding};
 use crate::lost_time::fraction;
 use crate::path::delay_follows_load;
@@ -33,6 +34,13 @@ whole rate now and then, which shows more than this flow gets.",
 };
 
 fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
+    let drop = RateDrop::of(case).map(|drop| drop.finding(case, &RULE));
+    let of_others = share_of_others(case);
+    drop.into_iter().chain(of_others).max_by_key(|found| found.cost)
+}
+
+/// This flow has less than the bottleneck carries.
+fn share_of_others(case: &DiagnosisCase<'_>) -> Option<Finding> {
     let path = &case.course.path;
     let (share, edge) = (path.share?, path.rate?);
     let busy = case.course.budget.of(Limiter::Path) + case.course.budget.of(Limiter::Recovery);

@@ -21,6 +21,11 @@ pub(super) fn finding(
         return None;
     }
     let waits = budget.held[host as usize];
+    // One message that is as late as the others is: what preceded it was the end of an opening.
+    let habit = budget.thinking[host as usize].mean().unwrap_or_default();
+    if waits.count == 1 && habit * 2 >= waits.total {
+        return None;
+    }
     let work = budget.whole().saturating_sub(budget.of(ExchangeShare::Idle));
     let severity = DiagnosisCase::severity_of_wait(waits.total, work);
     if severity == Severity::Note {

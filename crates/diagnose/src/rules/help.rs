@@ -40,6 +40,8 @@ pub enum Setting {
     Timestamps,
     /// Window scaling, negotiated by the SYNs.
     WindowScaling,
+    /// Explicit congestion notification, negotiated by the SYNs.
+    Ecn,
     /// A default of the system that leaves no trace in packets.
     Default,
 }
@@ -51,8 +53,10 @@ enum Usefulness {
     Always,
     /// Unless this is in force.
     Unless(Setting),
-    /// If a window can grow: larger windows than the largest one are possible.
-    IfWindowCanGrow,
+    /// If the SYNs do not exclude this.
+    IfPossible(Setting),
+    /// If a SYN lacks this.
+    IfLacking(Setting),
 }
 
 /// What to do on a system.
@@ -66,6 +70,8 @@ pub struct Remedy {
     /// It does not depend on a system.
     is_general: bool,
     use_: Usefulness,
+    /// Of use only if larger windows than the largest one are possible.
+    needs_growth: bool,
 }
 
 /// The remedies of a rule; those of a system are consecutive.
@@ -73,7 +79,14 @@ pub type Help = &'static [Remedy];
 
 impl Remedy {
     const fn of(system: &'static str, host: RemedyHost, text: &'static str) -> Self {
-        Self { system, text, host, is_general: false, use_: Usefulness::Always }
+        Self {
+            system,
+            text,
+            host,
+            is_general: false,
+            use_: Usefulness::Always,
+            needs_growth: false,
+        }
     }
 
     /// A remedy on FreeBSD.
@@ -106,9 +119,19 @@ impl Remedy {
         Self { use_: Usefulness::Unless(setting), ..self }
     }
 
+    /// The same, but of no use where the SYNs exclude the setting.
+    pub(crate) const fn if_possible(self, setting: Setting) -> Self {
+        Self { use_: Usefulness::IfPossible(setting), ..self }
+    }
+
+    /// The same, but of use only where a captured SYN lacks the setting.
+    pub(crate) const fn if_lacking(self, setting: Setting) -> Self {
+        Self { use_: Usefulness::IfLacking(setting), ..self }
+    }
+
     /// The same, but of no use where the SYNs do not permit a larger window.
     pub(crate) const fn if_window_can_grow(self) -> Self {
-        Self { use_: Usefulness::IfWindowCanGrow, ..self }
+        Self { needs_growth: true, ..self }
     }
 
     /// Label in texts.
@@ -124,7 +147,9 @@ impl Remedy {
             (RemedyHost::Client, _) => Some(Dir::Forward),
             (RemedyHost::Server, _) => Some(Dir::Reverse),
             (RemedyHost::Named, _) => named,
-            (RemedyHost::Lacking, Usefulness::Unless(setting)) => facts.lacking(setting),
+            (RemedyHost::Lacking, Usefulness::Unless(setting) | Usefulness::IfLacking(setting)) => {
+                facts.lacking(setting)
+            }
             (RemedyHost::Lacking | RemedyHost::Elsewhere, _) => None,
         };
         let known = host.and_then(|host| facts.systems[host as usize]);
@@ -132,11 +157,17 @@ impl Remedy {
         let is_of_use = match self.use_ {
             // Something between the hosts did it.
             Usefulness::Always => self.host != RemedyHost::Named || named.is_some(),
+            // FreeBSD does not give a connection without SACK to it (rack_handoff_ok).
+            Usefulness::Unless(Setting::RackStack) if facts.lacking(Setting::Sack).is_some() => {
+                false
+            }
             // Only of a known system the defaults are known.
             Usefulness::Unless(Setting::Default) => known.is_none(),
             Usefulness::Unless(setting) => !facts.is_in_force(setting),
-            Usefulness::IfWindowCanGrow => facts.window_can_grow,
+            Usefulness::IfPossible(setting) => facts.lacking(setting).is_none(),
+            Usefulness::IfLacking(setting) => facts.lacking(setting).is_some(),
         };
+        let is_of_use = is_of_use && (facts.window_can_grow || !self.needs_growth);
         match (is_of_use, is_own) {
             (false, _) => RemedyFit::OfNoUse,
             (true, true) => RemedyFit::Applies,
@@ -144,6 +175,17 @@ impl Remedy {
         }
     }
 }
+
+/// Remedies of losses that are repaired without SACK.
+pub(crate) const SACK_ON_FREEBSD: Remedy = Remedy::freebsd(
+    RemedyHost::Lacking,
+    "SACK, which a SYN lacks: net.inet.tcp.sack.enable=1 (default)",
+)
+.if_lacking(Setting::Sack);
+/// See [`SACK_ON_FREEBSD`].
+pub(crate) const SACK_ON_LINUX: Remedy =
+    Remedy::linux(RemedyHost::Lacking, "SACK, which a SYN lacks: net.ipv4.tcp_sack=1 (default)")
+        .if_lacking(Setting::Sack);
 
 /// How a remedy concerns a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -167,8 +209,8 @@ pub struct HelpFacts {
     pub controller: Option<&'static str>,
     /// The sender has FreeBSD's RACK stack.
     pub rack_stack: bool,
-    /// Whether each host's SYN permits SACK, timestamps and window scaling; `None` without its SYN.
-    pub permits: [Option<[bool; 3]>; 2],
+    /// Whether each host's SYN permits SACK, timestamps, window scaling and ECN; `None` without its SYN.
+    pub permits: [Option<[bool; 4]>; 2],
     /// The SYNs permit a larger window than the largest one.
     pub window_can_grow: bool,
 }
@@ -189,11 +231,12 @@ impl Default for HelpFacts {
 impl HelpFacts {
     /// Whether a host's SYN permits the setting; `None` for those that are not negotiated.
     fn permits(&self, host: Dir, setting: Setting) -> Option<bool> {
-        let [sack, timestamps, scaling] = self.permits[host as usize]?;
+        let [sack, timestamps, scaling, ecn] = self.permits[host as usize]?;
         match setting {
             Setting::Sack => Some(sack),
             Setting::Timestamps => Some(timestamps),
             Setting::WindowScaling => Some(scaling),
+            Setting::Ecn => Some(ecn),
             Setting::Controller(_) | Setting::RackStack | Setting::Default => None,
         }
     }
@@ -203,7 +246,7 @@ impl HelpFacts {
             Setting::Controller(name) => self.controller == Some(name),
             Setting::RackStack => self.rack_stack,
             Setting::Default => false,
-            Setting::Sack | Setting::Timestamps | Setting::WindowScaling => {
+            Setting::Sack | Setting::Timestamps | Setting::WindowScaling | Setting::Ecn => {
                 let permits = |host| self.permits(host, setting) == Some(true);
                 permits(Dir::Forward) && permits(Dir::Reverse)
             }
@@ -318,7 +361,7 @@ mod tests {
 
     #[test]
     fn each_host_has_the_remedies_of_its_system_that_are_not_in_force() {
-        let both = Some([true; 3]);
+        let both = Some([true; 4]);
         let facts = HelpFacts {
             systems: [Some("Linux"), Some("FreeBSD")],
             controller: Some("cubic"),
@@ -335,15 +378,37 @@ mod tests {
     fn what_the_syns_do_not_permit_is_switched_on_at_the_host_that_lacks_it() {
         let facts = HelpFacts {
             systems: [Some("Linux"), Some("FreeBSD")],
-            permits: [Some([true, true, false]), Some([true, true, false])],
+            permits: [Some([true, true, false, true]), Some([true, true, false, true])],
             window_can_grow: false,
             dir: Dir::Reverse,
             ..HelpFacts::default()
         };
         let expected = ["FreeBSD: f.cubic", "Linux: l.scaling", "general: g"];
         assert_eq!(chosen(facts).0, expected);
-        let lacking = HelpFacts { permits: [Some([true; 3]), Some([false; 3])], ..facts };
+        let lacking = HelpFacts { permits: [Some([true; 4]), Some([false; 4])], ..facts };
         assert_eq!(chosen(lacking).0, ["FreeBSD: f.cubic", "general: g"]);
+    }
+
+    #[test]
+    fn no_help_turns_on_what_is_on_or_needs_what_is_off() {
+        const LOSS: Help = &[
+            Remedy::freebsd(RemedyHost::Sender, "rack").unless(Setting::RackStack),
+            SACK_ON_LINUX,
+            Remedy::other(RemedyHost::Sender, "rack-tlp").if_possible(Setting::Sack),
+            Remedy::general("ecn").unless(Setting::Ecn),
+        ];
+        let texts = |permits| {
+            let mut help = FindingHelp::of(LOSS);
+            help.choose(&HelpFacts { permits, ..HelpFacts::default() }, None);
+            help.applicable().into_iter().map(|(_, text)| text).collect::<Vec<_>>()
+        };
+        let all = Some([true; 4]);
+        assert_eq!(texts([None; 2]), ["rack", "rack-tlp", "ecn"]);
+        assert_eq!(texts([all; 2]), ["rack", "rack-tlp"]);
+        let without = Some([false, true, true, false]);
+        assert_eq!(texts([all, without]), [SACK_ON_LINUX.text, "ecn"]);
+        // A server answers only what was offered; its SYN-ACK need not be there.
+        assert_eq!(texts([without, None]), [SACK_ON_LINUX.text, "ecn"]);
     }
 
     #[test]

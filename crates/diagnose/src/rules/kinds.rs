@@ -26,6 +26,11 @@ pub const KINDS: &[FindingKind] = &[
         meaning: "the server drops SYNs of several clients: its queue of new connections is full",
     },
     FindingKind {
+        name: "bufferbloat",
+        codes: &["CC835"],
+        meaning: "a queue much longer than the path needs stands at the bottleneck",
+    },
+    FindingKind {
         name: "burst",
         codes: &["CC201", "CC202", "CC205"],
         meaning: "packets are lost several in a row",
@@ -37,12 +42,12 @@ pub const KINDS: &[FindingKind] = &[
     },
     FindingKind {
         name: "in-request",
-        codes: &["CC501", "CC505", "CC506"],
+        codes: &["CC501", "CC505", "CC506", "CC831"],
         meaning: "a host pauses within its messages",
     },
     FindingKind {
         name: "mtu",
-        codes: &["CC204"],
+        codes: &["CC204", "CC852"],
         meaning: "no packet above a size is ever acknowledged: a link with a smaller MTU, and no ICMP error",
     },
     FindingKind {
@@ -56,14 +61,34 @@ pub const KINDS: &[FindingKind] = &[
         meaning: "window scaling was not negotiated: the window is at most 65,535 bytes",
     },
     FindingKind {
+        name: "policer",
+        codes: &["CC201", "CC811"],
+        meaning: "a token bucket drops what exceeds its rate, without a queue",
+    },
+    FindingKind {
+        name: "rate-drop",
+        codes: &["CC602", "CC837"],
+        meaning: "the path carries less from a time on than before",
+    },
+    FindingKind {
         name: "return-path",
-        codes: &["CC402", "CC601", "CC602"],
+        codes: &["CC402", "CC601", "CC602", "CC841"],
         meaning: "the way of the ACKs is full: they wait there, and the data for them",
     },
     FindingKind {
         name: "round-trips",
-        codes: &["CC501"],
+        codes: &["CC501", "CC831"],
         meaning: "messages go one after the other, and each waits for a round trip",
+    },
+    FindingKind {
+        name: "slow-reader",
+        codes: &["CC821", "CC822"],
+        meaning: "the receiving application reads slowly, and its limits with it",
+    },
+    FindingKind {
+        name: "small-window",
+        codes: &["CC821", "CC822"],
+        meaning: "the receiver grants less than a round trip carries",
     },
     FindingKind {
         name: "syn-ecn",
@@ -77,12 +102,12 @@ pub const KINDS: &[FindingKind] = &[
     },
     FindingKind {
         name: "think-client",
-        codes: &["CC506"],
+        codes: &["CC506", "CC831"],
         meaning: "the client waits before its requests",
     },
     FindingKind {
         name: "think-server",
-        codes: &["CC505"],
+        codes: &["CC505", "CC831"],
         meaning: "the server waits before its responses",
     },
 ];
@@ -100,7 +125,10 @@ mod tests {
     fn kinds_are_sorted_and_their_codes_are_rules() {
         assert!(KINDS.windows(2).all(|pair| pair[0].name < pair[1].name));
         for kind in KINDS {
-            assert!(kind.codes.iter().all(|code| super::super::rule(code).is_some()), "{kind:?}");
+            let is_rule = |code: &&str| {
+                super::super::rule(code).is_some() || crate::quic::rules::quic_rule(code).is_some()
+            };
+            assert!(kind.codes.iter().all(is_rule), "{kind:?}");
         }
     }
 }

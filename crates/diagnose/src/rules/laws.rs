@@ -20,7 +20,7 @@ pub(super) fn obey(finding: &mut Finding, case: &DiagnosisCase<'_>) {
 
 /// Makes the findings above a note obey the law of all: together they cost no more than what could be saved. What a
 /// costlier one explains is not another's too.
-pub(super) fn obey_together(findings: &mut [Finding], case: &DiagnosisCase<'_>) {
+pub(crate) fn obey_together(findings: &mut [Finding], case: &DiagnosisCase<'_>) {
     let Some(mut left) = spare(case) else { return };
     let slow = |found: &&mut Finding| found.severity > Severity::Note && !found.is_failure;
     for finding in findings.iter_mut().filter(slow) {
@@ -40,7 +40,7 @@ fn spare(case: &DiagnosisCase<'_>) -> Option<Duration> {
 }
 
 /// The interval, extended at its end and then at its begin until it holds the cost, within the bounds.
-fn widened(
+pub(crate) fn widened(
     (begin, end): (Instant, Instant),
     cost: Duration,
     (first, last): (Instant, Instant),

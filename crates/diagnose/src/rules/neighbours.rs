@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use units::{Duration, Instant};
 
+use super::slow_server::SlowServers;
 use crate::Analysis;
 use crate::connection_events::ConnectionEvents;
 
@@ -84,6 +85,7 @@ pub struct Neighbours {
     by_port: Vec<u32>,
     /// The client of each family of addresses and port; `None` if there are several.
     sole_clients: BTreeMap<(bool, u16), Option<IpAddr>>,
+    pub(super) slow_servers: SlowServers,
 }
 
 impl Neighbours {
@@ -94,6 +96,7 @@ impl Neighbours {
             openings: Vec::new(),
             by_port: Vec::new(),
             sole_clients: BTreeMap::new(),
+            slow_servers: SlowServers::new(),
         }
     }
 
@@ -101,6 +104,7 @@ impl Neighbours {
     pub fn add(&mut self, analysis: &Analysis) {
         self.transfers.extend(TransferSummary::of(analysis));
         self.openings.extend(AnsweredOpening::of(analysis));
+        self.slow_servers.add(analysis);
         if analysis.events.syns.count > 0 {
             let (client, server) = (analysis.ends.src.ip(), analysis.ends.dst);
             let sole =

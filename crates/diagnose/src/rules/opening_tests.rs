@@ -178,6 +178,26 @@ fn a_path_that_never_answers_again_is_a_failure() {
     }
 }
 
+/// The first data after a rest are never answered: what is on the path has forgotten the connection. Without the rest,
+/// it may be dead.
+#[test]
+fn silence_after_a_rest_that_follows_the_handshake_is_a_forgotten_connection() {
+    for (rest, kind) in [(0, ""), (2_000_000, "forgotten")] {
+        let mut script = TestConnection::new();
+        script.open(20_000);
+        let mut at = 20_020 + rest;
+        script.data(at, 0, 200);
+        for n in 0..4 {
+            at += 300_000 << n;
+            script.data(at, 0, 200);
+        }
+        let diagnosis = Diagnosis::of(&script.finish(), &Neighbours::default());
+        let found = diagnosis.findings.iter().find(|found| found.code == "CC204").unwrap();
+        assert!(found.is_failure, "{found:#?}");
+        assert_eq!(found.kind, kind);
+    }
+}
+
 /// A connection between the same ports ended a second before.
 #[test]
 fn silence_after_an_earlier_connection_may_be_its_time_wait() {

@@ -120,6 +120,14 @@ fn loses_much(episode: &RecoveryEpisode, mss: u64) -> bool {
     lost >= 3 && lost * mss * 4 >= window && lost * mss * 4 <= window * 3
 }
 
+/// The lost fraction `share` of a round without the part that the ACKs waited on their way back.
+fn without_way_back(round: &Round, share: f64) -> f64 {
+    let waited = round.wait_on_way_back;
+    let trip = round.max_rtt.max(round.length()).max(waited);
+    let part = waited.as_nanos() as f64 / trip.as_nanos().max(1) as f64;
+    share * (1.0 - part)
+}
+
 impl TimelineBuilder<'_> {
     fn round(&mut self, n: usize, round: &Round) {
         let length = round.length();
@@ -157,7 +165,7 @@ impl TimelineBuilder<'_> {
         if busy {
             self.queue.add(length, round.min_rtt - self.base);
         }
-        self.track_growth(round, busy, share, end);
+        self.track_growth(round, busy, without_way_back(round, share), end);
         let (waited, has_segment) = (self.cwnd_limited_time(round), round.flight >= self.flow.mss);
         if let Some(ramp) = self.course.ramps.last_mut()
             && self.in_ramp
@@ -305,7 +313,10 @@ impl TimelineBuilder<'_> {
         let recovery = round.of(TimeUse::Recovery);
         self.charge(Limiter::Recovery, self.recovery_cause, recovery, share);
         self.charge(Limiter::Timeout, timeout_cause, round.of(TimeUse::Timeout), share);
-        self.charge(Limiter::Rwnd, LostTimeCause::Window, of_rwnd, share);
+        let back = round.wait_on_way_back.min(round.length());
+        self.course.lost[LostTimeCause::WayBack as usize] += fraction(back, share);
+        let share_of_window = without_way_back(round, share);
+        self.charge(Limiter::Rwnd, LostTimeCause::Window, of_rwnd, share_of_window);
         self.charge(Limiter::Rwnd, LostTimeCause::Reader, of_reader, share);
         let (waited, fills) = (self.cwnd_limited_time(round), self.fills_window(round));
         let mut window = waited;
@@ -327,13 +338,13 @@ impl TimelineBuilder<'_> {
             // The pauses are pacing of a doubling window (RFC 9002 section 7.7).
             window += core::mem::take(&mut pauses);
         }
-        self.charge(Limiter::Application, LostTimeCause::Application, pauses, share);
+        self.charge(Limiter::Application, LostTimeCause::Application, pauses, share_of_window);
         if busy {
             self.course.budget.add(Limiter::Path, window);
         } else if self.in_ramp {
-            self.spend_in_ramp(n, round, window, share);
+            self.spend_in_ramp(n, round, window, share_of_window);
         } else {
-            self.charge(Limiter::Cwnd, self.owner, window, share);
+            self.charge(Limiter::Cwnd, self.owner, window, share_of_window);
         }
     }
 

@@ -255,12 +255,30 @@ impl FaultKind {
         })
     }
 
+    /// The kinds of findings of QUIC that name it exactly; empty where the code says all.
+    pub const fn quic_kinds(self) -> &'static [&'static str] {
+        match self {
+            Self::Policer => &["policer"],
+            Self::SlowReader => &["slow-reader"],
+            Self::SmallReceiveBuffer => &["small-window"],
+            Self::ServerThinks => &["think-server"],
+            Self::ClientThinks => &["think-client"],
+            Self::RoundTrips => &["round-trips"],
+            Self::WaitInRequest => &["in-request", "think-client", "think-server"],
+            Self::RateDrop => &["rate-drop"],
+            Self::SlowAckPath => &["return-path"],
+            _ => &[],
+        }
+    }
+
     /// Can a capture at this point show the fault? What vanishes on the way to it cannot be seen there. The faults
     /// of a path are at the sender of the data, those of SYNs at the client.
     pub(crate) fn is_seen_at(self, point: CapturePoint, direction: DataDirection) -> bool {
         let is_upload = direction == DataDirection::Upload;
         match (self, point) {
             (_, CapturePoint::Both) => true,
+            // Only what hosts send is captured there.
+            (Self::BoxReset, CapturePoint::Middle) => false,
             (Self::MtuHole, _) => point == CapturePoint::Sender,
             // It drops what the client sends.
             (Self::Forgotten, CapturePoint::Middle) => !is_upload,

@@ -2,7 +2,7 @@
 
 use net::link::QueueLimit;
 use net::selection::SelectionRule;
-use sim::scenario::{ElementSpec, LinkCapacity, PacketClass, QdiscConfig};
+use sim::scenario::{ElementSpec, LinkCapacity, NetemParams, PacketClass, QdiscConfig};
 
 use super::Unsupported;
 
@@ -11,6 +11,8 @@ use super::Unsupported;
 pub(super) struct Direction<'a> {
     /// Rate in bit/s, and the buffer.
     pub(super) link: Option<(u64, QueueLimit)>,
+    /// netem's own element.
+    pub(super) netem: Option<&'a NetemParams>,
     /// Sum of the delays, in ns.
     pub(super) delay: u64,
     /// Longest random delay, uniform from 0, in ns.
@@ -65,6 +67,7 @@ impl<'a> Direction<'a> {
                 ElementSpec::ChangingDelay(_) => return no("delay that changes during the run"),
                 ElementSpec::WifiJitter(_) => return no("random delay of a Wi-Fi channel"),
                 ElementSpec::Slot(_) => return no("slots in this export"),
+                ElementSpec::Netem(params) => of.netem.replace(params).is_some(),
                 ElementSpec::Duplicate { .. } => return no("duplication of chosen packets"),
                 ElementSpec::Corrupt { .. } => return no("corruption of chosen packets"),
                 ElementSpec::Reverse(_)

@@ -1,13 +1,19 @@
-//! Reads a script of `tc` and `ipfw` commands, or what `tc qdisc show` prints, and writes a
+//! Reads a script of `tc`, `ip` and `ipfw` commands, or what `tc qdisc show` prints, and writes a
 //! scenario with its path.
 //!
 //! Each word is consumed by one parser ([`TokenReader`]); a word that is left over,
 //! a command that is not known and a qdisc that no element represents are errors.
 
 mod element;
+mod filter;
+mod host;
+mod htb;
 mod ipfw;
 mod netem;
 mod quantity;
+mod queue;
+mod rate_limit;
+mod shell;
 mod tbf;
 mod tc;
 #[cfg(test)]
@@ -17,11 +23,13 @@ mod tokens;
 use core::fmt::Write;
 
 use element::{ParsedDirection, PathElement};
+use host::HostCommands;
 use ipfw::IpfwPipes;
 use scenario::{Overrides, ScenarioError};
+use shell::expand;
 use tc::TcDevices;
 pub use tokens::{ImportError, TokenPosition};
-use tokens::{ScriptCommand, TokenReader, split_commands};
+use tokens::{ScriptCommand, ScriptToken, TokenReader, split_commands};
 
 /// A scenario with the path of a script.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,8 +39,8 @@ struct ImportedScript {
     positions: Vec<TokenPosition>,
 }
 
-/// Converts a script to the text of a scenario. The first qdisc or pipe is the direction `forward`,
-/// the second `return`; without a second both are the same.
+/// Converts a script to the text of a scenario. The first device or pipe is the direction `forward`,
+/// the second `return`; without a second, packets of the direction `return` are not delayed.
 ///
 /// # Errors
 /// The first word that no scenario represents, or whose value no scenario can have.
@@ -61,21 +69,56 @@ impl ImportedScript {
     }
 }
 
+/// Words that a line of counters begins with, as `tc -s` prints them.
+const COUNTERS: &[&str] = &[
+    "Sent",
+    "backlog",
+    "count",
+    "ldelay",
+    "drop_next",
+    "maxpacket",
+    "ecn_mark",
+    "new_flows_len",
+    "memory_used",
+    "lended:",
+    "tokens:",
+    "marked",
+    "prob",
+    "delay",
+    "pkts_in",
+    "dropped",
+    "overlimits",
+    "requeues",
+    "gc",
+    "flows",
+    "throttled",
+    "highprio",
+];
+
 fn convert(script: &str) -> Result<ImportedScript, ImportError> {
-    let commands = split_commands(script);
-    let (mut tc, mut ipfw) = (TcDevices::default(), IpfwPipes::default());
+    let split = split_commands(script);
+    let expanded = expand(&split)?;
+    let commands: Vec<ScriptCommand<'_>> = expanded.iter().map(|one| one.tokens()).collect();
+    let mut script = ScriptCommands::default();
     for command in &commands {
-        read_command(command, &mut tc, &mut ipfw)?;
+        script.read(command)?;
     }
-    let mut directions = tc.directions()?;
-    directions.extend(ipfw.directions()?);
+    let mut directions = script.tc.directions()?;
+    directions.extend(script.ipfw.directions()?);
     directions.sort_by_key(|direction| (direction.position.line, direction.position.column));
+    let mtu = script.hosts.mtu.map(|mtu| mtu.value);
     match directions.as_slice() {
-        [] => Err(ImportError::at_start("no netem, no tbf and no pipe").hint(
+        [] => Err(ImportError::at_start("no qdisc and no pipe that changes a path").hint(
             "expected lines as of: tc qdisc show; or: ipfw pipe 1 config bw 10Mbit/s delay 20ms",
         )),
-        [both] => Ok(scenario_of(both, both)),
-        [forward, reverse] => Ok(scenario_of(forward, reverse)),
+        [_, other, ..] if directions.iter().any(|one| one.is_loopback) => {
+            let message = "the loopback with another device is not supported: packets of both \
+                           directions pass both";
+            Err(ImportError { position: other.position, message: message.to_owned(), hint: None })
+        }
+        [both] if both.is_loopback => Ok(scenario_of(both, Some(both), mtu)),
+        [forward] => Ok(scenario_of(forward, None, mtu)),
+        [forward, reverse] => Ok(scenario_of(forward, Some(reverse), mtu)),
         [first, _, third, ..] => {
             let message = format!(
                 "expected one or two directions, this is the third; the first is in line {}",
@@ -86,52 +129,97 @@ fn convert(script: &str) -> Result<ImportedScript, ImportError> {
     }
 }
 
-fn read_command<'t>(
-    command: &'t ScriptCommand<'t>,
-    tc: &mut TcDevices<'t>,
-    ipfw: &mut IpfwPipes<'t>,
-) -> Result<(), ImportError> {
-    let mut reader = TokenReader::new(&command.tokens);
-    if let Some(or) = command.alternative_to {
-        if !reader.next_is("true") {
-            return Err(or.error("`||` is not supported, only `|| true`"));
+/// What the commands of a script configured.
+#[derive(Default)]
+struct ScriptCommands<'t> {
+    tc: TcDevices<'t>,
+    ipfw: IpfwPipes<'t>,
+    hosts: HostCommands<'t>,
+}
+
+impl<'t> ScriptCommands<'t> {
+    fn read(&mut self, command: &'t ScriptCommand<'t>) -> Result<(), ImportError> {
+        let mut reader = TokenReader::new(&command.tokens);
+        if let Some(or) = command.alternative_to {
+            if !reader.next_is("true") && !reader.next_is(":") {
+                return Err(or.error("`||` is not supported, only `|| true`"));
+            }
+            return reader.finish();
         }
-        return reader.finish();
-    }
-    reader.next_is("sudo");
-    let mut namespace = "";
-    if reader.next_is("ip") {
-        reader.expect("netns")?;
-        reader.expect("exec")?;
-        namespace = reader.value("a namespace")?.text;
-    }
-    let program = reader.value("`tc` or `ipfw`")?;
-    match program.text {
-        "tc" => tc.command(namespace, &mut reader)?,
-        "qdisc" => tc.shown(&mut reader)?,
-        "ipfw" => ipfw.command(&mut reader)?,
-        other => {
-            let message = format!("`{other}` is not supported, only `tc qdisc` and `ipfw`");
-            return Err(program.error(message).hint("leave the command out"));
+        if let Some(pipe) = command.tokens.iter().find(|token| matches!(token.text, "|" | "&")) {
+            return Err(pipe.error(format!("`{}` is not supported", pipe.text)));
         }
+        if reader.next_is("sudo") {
+            while reader.next_if(|word| matches!(word, "-E" | "-n" | "-S")).is_some() {}
+        }
+        let mut namespace = "";
+        let words: Vec<&str> = command.tokens.iter().map(|token| token.text).collect();
+        while let Some(at) = words
+            .iter()
+            .position(|&word| word == "exec")
+            .filter(|&at| at >= 2 && words[at - 1] == "netns" && namespace.is_empty())
+        {
+            reader.expect(words[at - 2])?;
+            reader.expect("netns")?;
+            reader.expect("exec")?;
+            namespace = reader.value("a namespace")?.text;
+        }
+        let program = reader.value("`tc` or `ipfw`")?;
+        // A variable often holds the path of the program.
+        let name = program.text.rsplit('/').next().unwrap_or_default();
+        match name {
+            "tc" => self.tc.command(namespace, &mut reader)?,
+            "qdisc" | "class" | "filter" => self.tc.shown(program, &mut reader)?,
+            "ipfw" => self.ipfw.command(&mut reader)?,
+            _ if is_counters(&command.tokens) => return Ok(()),
+            _ => {
+                let known = ScriptToken { text: name, ..program };
+                if !self.hosts.command(known, &mut reader)? {
+                    let text = program.text;
+                    let message =
+                        format!("`{text}` is not supported, only `tc`, `ip`, `ipfw` and variables");
+                    return Err(program.error(message).hint("leave the command out"));
+                }
+            }
+        }
+        reader.finish()
     }
-    reader.finish()
+}
+
+/// Returns whether a line is one of counters, which do not configure a qdisc.
+fn is_counters(tokens: &[ScriptToken<'_>]) -> bool {
+    let Some(first) = tokens.first() else { return false };
+    let counts = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    let named = |token: &ScriptToken<'_>| COUNTERS.contains(&token.text);
+    first.position.column > 1
+        && (named(first) || counts(first.text) && tokens.get(1).is_some_and(named))
 }
 
 /// Writes a scenario; hosts and transfer are an example.
-fn scenario_of(forward: &ParsedDirection, reverse: &ParsedDirection) -> ImportedScript {
-    let mut toml = "title = \"imported\"\nseed = 1\nduration = \"60s\"\n\n\
-         [host.sender]\nprofile = \"linux-6.18\"\n\n[host.receiver]\nprofile = \"linux-6.18\"\n\n\
-         [[path]]\nfrom = \"sender\"\nto = \"receiver\"\n"
-        .to_owned();
+fn scenario_of(
+    forward: &ParsedDirection,
+    reverse: Option<&ParsedDirection>,
+    mtu: Option<u64>,
+) -> ImportedScript {
+    let mtu = mtu.map_or_else(String::new, |mtu| format!("mtu = \"{mtu}B\"\n"));
+    let mut toml = format!(
+        "title = \"imported\"\nseed = 1\nduration = \"60s\"\n\n\
+         [host.sender]\nprofile = \"linux-6.18\"\n{mtu}\n[host.receiver]\nprofile = \
+         \"linux-6.18\"\n{mtu}\n[[path]]\nfrom = \"sender\"\nto = \"receiver\"\n"
+    );
     let mut positions = vec![forward.position; toml.lines().count()];
-    for (key, direction) in [("forward", forward), ("return", reverse)] {
+    for (key, direction) in [("forward", Some(forward)), ("return", reverse)] {
+        let Some(direction) = direction else {
+            let _ = writeln!(toml, "{key} = [] # no command for this direction");
+            positions.push(forward.position);
+            continue;
+        };
         let _ = writeln!(toml, "{key} = [");
         positions.push(direction.position);
-        for PathElement { position, toml: pair, comment } in &direction.elements {
+        for PathElement { position, toml: pair, comments } in &direction.elements {
             let _ = write!(toml, "    {{ {pair} }},");
-            if let Some(comment) = comment {
-                let _ = write!(toml, " # {comment}");
+            if !comments.is_empty() {
+                let _ = write!(toml, " # {}", comments.join("; "));
             }
             toml.push('\n');
             positions.push(*position);

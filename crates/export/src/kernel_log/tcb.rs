@@ -99,6 +99,7 @@ impl LoggedTcb {
                 in_recovery: false,
                 in_flight: zero,
                 partial_acked: zero,
+                bbr: None,
                 pipe: zero,
                 pacing: None,
             },

@@ -25,6 +25,8 @@ impl QuicFit {
         seed: u64,
     ) -> String {
         let document = FitDocument {
+            shared: None,
+            beside: Vec::new(),
             source: "the log of the sender",
             title: "fitted to a qlog",
             bases: &self.bases,
@@ -102,12 +104,14 @@ impl QuicFit {
         let shift = |(from, until): &(u64, u64)| (from + self.rtt, until + self.rtt);
         let path = FittedPath {
             rtt: self.rtt,
-            mtu: self.mtu(),
+            rtt_packet: self.mtu(),
             rate: self.rate,
             buffer: self.buffer,
             losses: &self.losses,
             outages: self.losses.outages.iter().map(|span| outage(shift(span), None)).collect(),
             late: self.late.map(|(late, _)| late),
+            policer: None,
+            marks: None,
         };
         path.table(chance)
     }

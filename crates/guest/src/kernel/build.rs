@@ -477,7 +477,7 @@ fn first_line(command: &mut Command, step: &'static str) -> Result<String, Build
     Ok(text.lines().next().unwrap_or_default().to_owned())
 }
 
-fn last_lines(text: &str) -> String {
+pub(crate) fn last_lines(text: &str) -> String {
     let lines: Vec<&str> = text.lines().collect();
     lines[lines.len().saturating_sub(SHOWN)..].join("\n")
 }
@@ -487,7 +487,7 @@ fn is_name(name: &str) -> bool {
     !name.is_empty() && !name.starts_with('.') && name.chars().all(allowed)
 }
 
-fn sha256_of(path: &Path) -> Result<String, BuildError> {
+pub(crate) fn sha256_of(path: &Path) -> Result<String, BuildError> {
     let mut file = File::open(path).map_err(with(path))?;
     let mut hash = Sha256::new();
     let mut buffer = vec![0; 1 << 20];
@@ -500,7 +500,7 @@ fn sha256_of(path: &Path) -> Result<String, BuildError> {
     }
 }
 
-pub(super) fn hex(bytes: &[u8]) -> String {
+pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

@@ -6,7 +6,6 @@ use core::fmt::Write;
 
 use diagnose::quic::captured::{
     CapturedHandshake, CapturedQuicAnalysis, CapturedQuicDirection, ONE_RTT, SpinBit, SpinVerdict,
-    captured_findings,
 };
 use diagnose::quic::rates::RateHistory;
 use diagnose::quic::time;
@@ -60,6 +59,9 @@ pub(super) fn connections(report: &FileReport, limit: usize, out: &mut String) {
     let left_out = report.file.quic.left_out;
     if left_out > 0 {
         let _ = writeln!(out, "\n{} of QUIC not analysed", many(left_out, "more connection"));
+    }
+    if all.iter().all(|one| one.is_decrypted) {
+        return;
     }
     out.push('\n');
     UNSEEN.iter().for_each(|line| {
@@ -203,7 +205,7 @@ pub fn text(one: &CapturedQuicConnection, report: &FileReport) -> String {
 /// The findings of a connection, with times since the first packet of the file.
 pub(super) fn findings(one: &CapturedQuicConnection, report: &FileReport) -> Vec<Finding> {
     let begins = report.file.begins.unwrap_or_default();
-    let mut findings = captured_findings(&one.analysis);
+    let mut findings = one.findings();
     for found in &mut findings {
         let (from, to) = found.interval;
         found.interval = (from.saturating_sub(begins), to.saturating_sub(begins));

@@ -67,8 +67,10 @@ pub fn explain(code: &str) -> Result<String, UnknownCode> {
         text.push_str(&format!("Kinds:\n{}\n", kinds.concat()));
     }
     text.push_str("What to do:\n");
-    for (system, what) in help_by_system(help) {
-        text.push_str(&format!("  {:<9}{what}\n", format!("{system}:")));
+    let systems = help_by_system(help);
+    let width = systems.iter().map(|(system, _)| system.len() + 2).max().unwrap_or(0).max(9);
+    for (system, what) in systems {
+        text.push_str(&format!("  {:<width$}{what}\n", format!("{system}:")));
     }
     Ok(text)
 }

@@ -1,7 +1,7 @@
 //! What is known about the hosts of a connection, for the choice of help.
 
-use diagnose::Analysis;
 use diagnose::rules::{Finding, HelpFacts, MAX_UNSCALED_WINDOW};
+use diagnose::{Analysis, EcnSupport, Negotiated};
 use fit::{Guess, PeerSystem};
 use packet::Dir;
 
@@ -42,13 +42,15 @@ fn facts(analysis: &Analysis, dir: Dir, guesses: &[Guess]) -> HelpFacts {
         PeerSystem::FreeBsd => Some("FreeBSD"),
         PeerSystem::Unknown => None,
     };
-    let syns = analysis.observed_syns;
-    let permits = syns.map(|syn| {
-        let syn = syn.filter(|syn| syn.is_complete)?;
+    let negotiated = Negotiated::of(analysis);
+    let permits = [Dir::Forward, Dir::Reverse].map(|host| {
+        let syn = negotiated.complete(host)?;
+        let ecn = if host == Dir::Forward { negotiated.asked_ecn() } else { negotiated.ecn() };
+        let permits_ecn = ecn.is_some_and(|ecn| ecn != EcnSupport::None);
         let options = syn.options;
-        Some([options.sack_permitted, syn.timestamps, options.window_scale.is_some()])
+        Some([options.sack_permitted, syn.timestamps, options.window_scale.is_some(), permits_ecn])
     });
-    let is_unscaled = permits.iter().flatten().any(|[.., scaling]| !scaling);
+    let is_unscaled = permits.iter().flatten().any(|[_, _, scaling, _]| !scaling);
     let flow = analysis.flows[dir as usize].as_deref();
     // Less than a segment more does not let the sender send one more.
     let is_largest = flow.is_some_and(|flow| {

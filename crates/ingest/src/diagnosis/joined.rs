@@ -1,11 +1,13 @@
 //! Connections present in two captures: loss, reordering and delay between the two capture points.
 
+use std::collections::BTreeSet;
+
 use diagnose::rules::{many, time};
 use packet::Dir;
 use serde::Serialize;
 use units::Duration;
 
-use super::{DiagnosisReport, FileReport};
+use super::{ConnectionReport, DiagnosisReport, FileReport};
 use crate::inputs::{CapturePair, CapturedConnection, TwoPointTransit};
 
 /// A connection at one of two capture points.
@@ -116,6 +118,11 @@ impl CapturePairReport {
         })
     }
 
+    /// File and connection of both points.
+    pub(super) fn points(&self) -> [(&str, u32); 2] {
+        [&self.near, &self.far].map(|point| (point.file.as_str(), point.flow))
+    }
+
     pub(super) fn concerns(&self, file: &str, flow: u32) -> bool {
         [&self.near, &self.far].into_iter().any(|point| point.file == file && point.flow == flow)
     }
@@ -167,7 +174,9 @@ impl DiagnosisReport {
     /// Number of connections of `report` that are another capture point's view of one of its
     /// connections.
     pub(super) fn duplicate_connections(&self, report: &FileReport) -> usize {
-        let has = |flow: u32| report.connections.iter().any(|one| one.number() == flow);
+        let shown: BTreeSet<u32> =
+            report.connections.iter().map(ConnectionReport::number).collect();
+        let has = |flow: u32| shown.contains(&flow);
         let name = &report.file.name;
         let here = self.joined.iter().filter(|pair| pair.is_single_file() && pair.has(name));
         here.filter(|pair| has(pair.near.flow) && has(pair.far.flow)).count()

@@ -15,8 +15,10 @@ use super::captured_quic::CapturedQuicJson;
 use super::cures::CureJson;
 use super::exchange::{ExchangeJson, ServerJson, servers};
 use super::groups::{ConnectionGroup, groups};
+use super::host::HostJson;
 use super::joined::CapturePairReport;
 use super::kernel::{KernelJson, kernel_json};
+use super::negotiated::NegotiatedJson;
 use super::quic::QuicJson;
 use super::{ConnectionReport, DiagnosisReport, FileReport};
 
@@ -37,6 +39,9 @@ struct FileJson<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     servers: Vec<ServerJson>,
     connections: ConnectionsJson<'a>,
+    /// What the counters of a host show; absent without counters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    host: Option<HostJson<'a>>,
     /// Connections of QUIC, from logs; absent if there is none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     quic: Vec<QuicJson<'a>>,
@@ -89,6 +94,7 @@ struct ConnectionJson {
     spurious_packets: u64,
     base_rtt_s: Option<f64>,
     mss_bytes: u64,
+    negotiated: NegotiatedJson,
     time_budget: BudgetJson,
     /// Profiles that match the sender, the best first.
     profile_guess: Vec<GuessJson>,
@@ -260,6 +266,7 @@ fn file_json(report: &FileReport, limit: usize) -> FileJson<'_> {
         groups: groups(report),
         servers: servers(report),
         connections: ConnectionsJson { report, limit },
+        host: report.file.host_counters.as_deref().map(HostJson::of),
         quic: report.quic.iter().take(limit).map(super::QuicReport::json).collect(),
         captured_quic: report
             .captured_quic
@@ -298,6 +305,7 @@ fn connection_json(report: &FileReport, one: &ConnectionReport) -> ConnectionJso
         spurious_packets: counts.spurious,
         base_rtt_s: diagnosis.course.path.base_rtt.map(Duration::as_secs_f64),
         mss_bytes: flow.map_or(0, |flow| flow.mss),
+        negotiated: NegotiatedJson::of(analysis),
         time_budget: BudgetJson(diagnosis.course.budget),
         profile_guess: guesses.iter().map(guess_json).collect(),
         primary: diagnosis.primary,

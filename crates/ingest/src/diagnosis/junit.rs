@@ -44,7 +44,7 @@ fn case(one: &ConnectionVerdict<'_>, on: FailOn) -> TestCase {
             }),
             (Some(first), _) => TestOutcome::Failed(TestMessage {
                 message: headline(first),
-                text: failing.iter().map(|finding| details(finding)).collect(),
+                text: failing.iter().map(|finding| details(one, finding)).collect(),
             }),
         },
     }
@@ -59,7 +59,7 @@ pub(super) fn headline(finding: &Finding) -> String {
     }
 }
 
-fn details(finding: &Finding) -> String {
+fn details(one: &ConnectionVerdict<'_>, finding: &Finding) -> String {
     let mut text = headline(finding) + "\n";
     for item in finding.evidence.iter().filter(|item| !item.label.is_empty()) {
         let _ = writeln!(text, "  {}: {}", item.label, item.text);
@@ -70,6 +70,9 @@ fn details(finding: &Finding) -> String {
     }
     if let Some(folded) = finding.folded_help() {
         let _ = writeln!(text, "  {folded}");
+    }
+    for cure in one.cures_of(finding) {
+        let _ = writeln!(text, "  cure: {}", cure.text());
     }
     text
 }

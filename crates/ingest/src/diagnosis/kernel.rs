@@ -26,7 +26,12 @@ pub fn kernel_text(analysis: &Analysis) -> String {
         let Some(verdict) = analysis.states.socket_verdict(dir) else { continue };
         let host = if dir == Dir::Forward { analysis.ends.src } else { analysis.ends.dst };
         let _ = writeln!(out, "  kernel of {host}: {}", text(&verdict));
-        let _ = writeln!(out, "        {}", verdict.limit.meaning());
+        let _ = match verdict.limit.code() {
+            Some(code) => {
+                writeln!(out, "        {} (ackclock explain {code})", verdict.limit.meaning())
+            }
+            None => writeln!(out, "        {}", verdict.limit.meaning()),
+        };
     }
     out
 }
@@ -48,14 +53,31 @@ fn text(verdict: &SocketVerdict) -> String {
     if let Some(queue) = verdict.queue {
         parts.push(format!("queue {}", time(queue)));
     }
-    parts.push(format!("{} retransmitted", many(verdict.retransmitted, "packet")));
+    let mut retransmitted = format!("{} retransmitted", many(verdict.retransmitted, "packet"));
+    if verdict.spurious > 0 {
+        retransmitted += &format!(", {} of them not needed", verdict.spurious);
+    }
+    parts.push(retransmitted);
+    if verdict.reordered > 0 {
+        let mut reordered = format!("reordering seen {}", times(verdict.reordered));
+        if verdict.reordering > 0 {
+            reordered += &format!(", by up to {}", many(verdict.reordering, "packet"));
+        }
+        parts.push(reordered);
+    }
     parts.join("; ")
+}
+
+/// `once`, `31 times`.
+fn times(count: u64) -> String {
+    if count == 1 { "once".to_owned() } else { format!("{count} times") }
 }
 
 /// What limited a socket by its kernel's account, as fields of a JSON object; times are in seconds.
 #[derive(Debug, Serialize)]
 pub struct SocketVerdictJson {
     limit: &'static str,
+    code: Option<&'static str>,
     time_s: f64,
     application_s: f64,
     receive_window_s: f64,
@@ -63,6 +85,9 @@ pub struct SocketVerdictJson {
     network_s: f64,
     bytes: u64,
     retransmitted_packets: u64,
+    spurious_packets: u64,
+    reordering_events: u64,
+    reordering_packets: u64,
     queue_s: Option<f64>,
 }
 
@@ -71,6 +96,7 @@ impl From<&SocketVerdict> for SocketVerdictJson {
         let seconds = Duration::as_secs_f64;
         Self {
             limit: verdict.limit.key(),
+            code: verdict.limit.code(),
             time_s: seconds(verdict.time),
             application_s: seconds(verdict.application),
             receive_window_s: seconds(verdict.rwnd),
@@ -78,6 +104,9 @@ impl From<&SocketVerdict> for SocketVerdictJson {
             network_s: seconds(verdict.network),
             bytes: verdict.bytes,
             retransmitted_packets: verdict.retransmitted,
+            spurious_packets: verdict.spurious,
+            reordering_events: verdict.reordered,
+            reordering_packets: verdict.reordering,
             queue_s: verdict.queue.map(seconds),
         }
     }

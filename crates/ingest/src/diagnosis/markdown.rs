@@ -4,6 +4,7 @@ use core::fmt::Write;
 
 use diagnose::rules::{Finding, rate, size, time};
 
+use super::answer::answer_of;
 use super::captured_quic::text as captured_quic_text;
 use super::groups::summary;
 use super::junit::headline;
@@ -21,6 +22,8 @@ impl DiagnosisReport {
                 out.push('\n');
             }
             let _ = writeln!(out, "# {}\n", escape(name));
+            let answer = answer_of(core::slice::from_ref(file), false);
+            let _ = writeln!(out, "**{}**\n", escape(&answer));
             for problem in file.file.problems.first.iter().take(3) {
                 let _ = writeln!(out, "Damaged: {}\n", escape(problem));
             }
@@ -105,6 +108,9 @@ fn finding(one: &ConnectionVerdict<'_>, found: &Finding, out: &mut String) {
     }
     if let Some(folded) = found.folded_help() {
         let _ = writeln!(out, "- {}", escape(&folded));
+    }
+    for cure in one.cures_of(found) {
+        let _ = writeln!(out, "- **cure**: {}", escape(&cure.text()));
     }
     if !one.is_quic {
         let _ = writeln!(out, "- Wireshark: `{}`", found.filter(one.number));

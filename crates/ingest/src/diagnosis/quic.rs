@@ -52,11 +52,22 @@ impl QuicReport {
             time(analysis.duration()),
             rate(analysis.goodput())
         );
+        let how = if self.connection.decrypted.is_some() { "captured at" } else { "logged by" };
         let mut facts = vec![match analysis.client {
-            Some(true) => "logged by the client".to_owned(),
-            Some(false) => "logged by the server".to_owned(),
+            Some(true) => format!("{how} the client"),
+            Some(false) => format!("{how} the server"),
             None => "vantage point unknown".to_owned(),
         }];
+        if let Some(counts) = &self.connection.decrypted {
+            facts.push(format!(
+                "{} decrypted, {} not",
+                many(counts.decrypted, "packet"),
+                counts.failed
+            ));
+            if counts.key_updates > 0 {
+                facts.push(many(counts.key_updates, "key update"));
+            }
+        }
         if let Some([min, ..]) = analysis.round_trips {
             facts.push(format!("round trip {}", time(min)));
         }
@@ -86,7 +97,7 @@ impl QuicReport {
             file,
             item: "connection",
             number: self.connection.number,
-            records: "events",
+            records: if self.connection.decrypted.is_some() { "frames" } else { "events" },
             active: Duration::from_nanos(analysis.budget.active()),
             filtered: false,
             cures: &[],

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use diagnose::rules::{Finding, Severity, help_by_system};
 use serde_json::{Value, json};
 
+use super::cures::CureJson;
 use super::explain::{ExplainedRule, all};
 use super::json::FindingJson;
 use super::junit::headline;
@@ -97,11 +98,20 @@ fn result(
     let mut properties = json!(FindingJson::of_event(finding.clone()));
     properties["filter"] = json!(filter);
     properties["primary"] = json!(is_primary);
+    let mut message = format!("{}. {}", headline(finding), finding.cause);
+    let cures: Vec<_> = one.cures_of(finding).collect();
+    for cure in &cures {
+        message += &format!(". Cure: {}", cure.text());
+    }
+    if !cures.is_empty() {
+        let cures: Vec<_> = cures.into_iter().map(CureJson::of).collect();
+        properties["cures"] = json!(cures);
+    }
     json!({
         "ruleId": code,
         "ruleIndex": numbers.get(code),
         "level": finding.severity.name(),
-        "message": { "text": format!("{}. {}", headline(finding), finding.cause) },
+        "message": { "text": message },
         "locations": [{
             "physicalLocation": { "artifactLocation": { "uri": path_uri(one.file) } },
             "logicalLocations": [{

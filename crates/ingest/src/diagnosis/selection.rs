@@ -1,10 +1,10 @@
 //! Which connections of a report are shown, and in which order. Neither changes their numbers.
 
 use core::cmp::Reverse;
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use diagnose::ExchangeShare;
-use diagnose::quic::captured::captured_findings;
 use diagnose::rules::RULES;
 
 use super::exchange::{ExchangeSummary, Exchanges};
@@ -66,9 +66,7 @@ impl ConnectionFilter {
         (self.hosts.is_empty() || self.hosts.iter().any(has_ip))
             && (self.ports.is_empty() || self.ports.iter().any(has_port))
             && (self.codes.is_empty()
-                || captured_findings(&one.analysis)
-                    .iter()
-                    .any(|found| self.codes.contains(&found.code)))
+                || one.findings().iter().any(|found| self.codes.contains(&found.code)))
             && one.analysis.bytes() >= self.min_bytes
             && self.expression.is_none()
     }
@@ -154,10 +152,13 @@ impl DiagnosisReport {
             kept += file.connections.len() + file.quic.len() + file.captured_quic.len();
         }
         let files = &self.files;
-        self.joined.retain(|pair| {
-            let has = |one: &ConnectionReport, name: &str| pair.concerns(name, one.number());
-            files.iter().any(|file| file.connections.iter().any(|one| has(one, &file.file.name)))
-        });
+        let shown: BTreeSet<(&str, u32)> = files
+            .iter()
+            .flat_map(|file| {
+                file.connections.iter().map(|one| (file.file.name.as_str(), one.number()))
+            })
+            .collect();
+        self.joined.retain(|pair| pair.points().iter().any(|point| shown.contains(point)));
         kept
     }
 

@@ -9,8 +9,11 @@ use packet::Dir;
 use super::captured_quic;
 use super::exchange::exchange_text;
 use super::groups::summary;
+use super::host::host_text;
 use super::kernel::{kernel_limit, kernel_text};
+use super::negotiated::negotiated_text;
 use super::not_read::not_read;
+use super::verdict_line::verdict_line;
 use super::{ConnectionReport, DiagnosisReport, FileReport, TriedCure};
 use crate::inputs::InputKind;
 use scenario::ReportStyle;
@@ -35,11 +38,14 @@ pub(super) const BAR: usize = 60;
 impl DiagnosisReport {
     /// Formats the report as text.
     pub fn text(&self, view: TextStyle) -> String {
-        let mut out = self.ranking();
-        for (n, file) in self.files.iter().enumerate() {
-            if n > 0 || !out.is_empty() {
-                out.push('\n');
-            }
+        let mut out = paint(&self.answer(), "1", view.look) + "\n";
+        let ranking = self.ranking();
+        if !ranking.is_empty() {
+            out.push('\n');
+            out.push_str(&ranking);
+        }
+        for file in &self.files {
+            out.push('\n');
             file_text(file, self.duplicate_connections(file), view, &mut out);
         }
         out.push_str(&self.joined_text());
@@ -88,6 +94,15 @@ impl DiagnosisReport {
 
 fn file_text(report: &FileReport, duplicate_connections: usize, view: TextStyle, out: &mut String) {
     let file = &report.file;
+    if let Some(counters) = &file.host_counters {
+        let _ = writeln!(out, "{}: {}, {}", file.name, file.kind, many(file.frames, "counter"));
+        damage_text(report, out);
+        match view.limit {
+            0 => _ = writeln!(out, "  {}", verdict_line(report)),
+            _ => host_text(counters, out),
+        }
+        return;
+    }
     let connections = report.connections.len();
     let different = connections.saturating_sub(duplicate_connections);
     let is_qlog = matches!(file.kind, InputKind::Qlog | InputKind::NetLog);
@@ -112,11 +127,9 @@ fn file_text(report: &FileReport, duplicate_connections: usize, view: TextStyle,
             writeln!(out, ", {duplicate_connections} of them seen at another capture point as well")
         }
     };
-    for problem in file.problems.first.iter().take(3) {
-        let _ = writeln!(out, "  damaged: {problem}");
-    }
-    if file.problems.count > 3 {
-        let _ = writeln!(out, "  damaged: {} more", file.problems.count - 3);
+    damage_text(report, out);
+    if view.limit == 0 {
+        let _ = writeln!(out, "  {}", verdict_line(report));
     }
     if is_qlog {
         return quic_connections(report, view, out);
@@ -148,6 +161,18 @@ fn file_text(report: &FileReport, duplicate_connections: usize, view: TextStyle,
         );
     }
     captured_quic::connections(report, view.limit, out);
+    // Those whose packets were decrypted.
+    quic_connections(report, view, out);
+}
+
+fn damage_text(report: &FileReport, out: &mut String) {
+    let problems = &report.file.problems;
+    for problem in problems.first.iter().take(3) {
+        let _ = writeln!(out, "  damaged: {problem}");
+    }
+    if problems.count > 3 {
+        let _ = writeln!(out, "  damaged: {} more", problems.count - 3);
+    }
 }
 
 fn quic_connections(report: &FileReport, view: TextStyle, out: &mut String) {
@@ -251,6 +276,7 @@ fn connection(judged: &ConnectionReport, report: &FileReport, view: TextStyle, o
         facts.push(format!("{} of them spurious", counts.spurious));
     }
     let _ = writeln!(out, "  {}", facts.join("; "));
+    let _ = writeln!(out, "  {}", negotiated_text(analysis));
     if let Some(guess) = guess_text(&guesses) {
         let _ = writeln!(out, "  {guess}");
     }
@@ -306,10 +332,15 @@ pub fn guess_text(guesses: &[fit::Guess]) -> Option<String> {
     Some(text)
 }
 
-/// Formats a finding without colours.
-pub fn finding_text(found: &Finding, (file, number, active): (&str, u32, Duration)) -> String {
+/// Formats a finding of a connection without colours; `active` is the time at work.
+pub fn finding_text(
+    found: &Finding,
+    (file, judged, active): (&str, &ConnectionReport, Duration),
+) -> String {
     let mut out = String::new();
-    finding(found, &FindingSite::flow(file, number, active), ReportStyle::Plain, &mut out);
+    let site = FindingSite::flow(file, judged.number(), active);
+    let site = FindingSite { cures: &judged.cures, ..site };
+    finding(found, &site, ReportStyle::Plain, &mut out);
     out.trim_start().to_owned()
 }
 

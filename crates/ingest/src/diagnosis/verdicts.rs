@@ -8,7 +8,7 @@ use units::Duration;
 
 use super::captured_quic::findings as findings_of_captured;
 use super::kernel::kernel_limit;
-use super::{DiagnosisReport, FailOn};
+use super::{DiagnosisReport, FailOn, TriedCure};
 use crate::inputs::CapturedQuicConnection;
 
 /// A diagnosed connection.
@@ -40,6 +40,8 @@ pub(super) struct ConnectionVerdict<'a> {
     pub(super) findings: Vec<Finding>,
     /// Findings of the direction with less data.
     pub(super) other_findings: Vec<Finding>,
+    /// Cures of the primary finding that were tried.
+    pub(super) cures: &'a [TriedCure],
     /// Why a condition cannot judge it; `None` if it can.
     pub(super) unjudged: Option<&'static str>,
 }
@@ -48,6 +50,11 @@ impl ConnectionVerdict<'_> {
     /// Whether `finding` is the one that limited the connection.
     pub(super) fn is_primary(&self, finding: &Finding) -> bool {
         self.primary == Some(finding.code)
+    }
+
+    /// The cures of `finding` that were tried.
+    pub(super) fn cures_of(&self, finding: &Finding) -> impl Iterator<Item = &TriedCure> {
+        self.cures.iter().filter(move |cure| cure.finding == finding.code)
     }
 
     /// Code and name of the finding that limited it, else what did by the account of a kernel.
@@ -90,6 +97,7 @@ pub(super) fn judged_verdicts(report: &DiagnosisReport, on: FailOn) -> Vec<Conne
                 kernel: None,
                 findings,
                 other_findings: Vec::new(),
+                cures: &[],
                 unjudged: CapturedQuicConnection::unjudged_by(on),
             });
         }
@@ -128,6 +136,7 @@ fn verdicts_on(
                 kernel: kernel_limit(&analysis),
                 findings: diagnosis.findings,
                 other_findings: other.map_or_else(Vec::new, |other| other.findings),
+                cures: &one.cures,
                 unjudged: on.and_then(|on| one.unjudged_by(on)),
             });
         }
@@ -151,6 +160,7 @@ fn verdicts_on(
                 kernel: None,
                 findings: one.diagnosis.findings.clone(),
                 other_findings: Vec::new(),
+                cures: &[],
                 unjudged: on.and_then(|on| one.unjudged_by(on)),
             });
         }

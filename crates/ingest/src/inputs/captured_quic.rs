@@ -11,6 +11,8 @@
 //! connection between their addresses, or, at new addresses, to the one whose host chose the
 //! connection ID in them.
 //!
+//! With a key log, all packets of a connection are decrypted (`decryption`).
+//!
 //! The client's Initial packets are decrypted for the names in its ClientHello (`client_hello`).
 //!
 //! Memory: at most 65,536 connections of 20 kB each, and 10 kB more until its ClientHello is read; later ones are
@@ -18,10 +20,18 @@
 
 mod client_hello;
 mod connection;
+mod decrypted_packets;
+mod decryption;
+mod frames;
+mod inference;
 mod initial_keys;
+mod key_log;
+mod packet_keys;
+mod tls_messages;
 
 use core::net::SocketAddr;
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use diagnose::quic::captured::{
     CapturedQuicAnalyzer, CapturedQuicDatagram, ONE_RTT, PACKET_KINDS, kind_index,
@@ -38,9 +48,12 @@ use units::Duration;
 use super::connection_key::{CaptureSource, ConnectionKey};
 use super::quic::beside::SeenDatagram;
 use client_hello::ClientHelloReader;
+use decryption::QuicDecryption;
 
 pub use client_hello::QuicClientHello;
 pub use connection::{CapturedQuicConnection, QuicCounts, QuicMigration};
+pub use decryption::DecryptedCounts;
+pub use key_log::{KeyLog, KeyLogError};
 
 /// Most connections of a file.
 const MAX_CONNECTIONS: usize = 65_536;
@@ -76,6 +89,8 @@ struct OpenCapturedQuic {
     id_changes: [u64; 2],
     migrations: Vec<QuicMigration>,
     hello: ClientHelloReader,
+    /// With a key log.
+    decryption: Option<Box<QuicDecryption>>,
     /// The server sent an Initial or Handshake packet.
     is_accepted: bool,
     analyzer: CapturedQuicAnalyzer,
@@ -107,6 +122,9 @@ pub(super) struct CapturedQuicTable {
     held: Option<(u32, CapturedQuicDatagram)>,
     /// Datagrams that may still be kept, to compare them with a log.
     datagrams_left: usize,
+    keys: Arc<KeyLog>,
+    /// Time of the first datagram in ns.
+    began: Option<u64>,
     before: u64,
     pub(super) counts: QuicCounts,
 }
@@ -129,6 +147,8 @@ impl CapturedQuicTable {
             unknown: VecDeque::new(),
             held: None,
             datagrams_left: 0,
+            keys: Arc::default(),
+            began: None,
             before: 0,
             counts: QuicCounts::default(),
         }
@@ -170,7 +190,10 @@ impl CapturedQuicTable {
                 match id.and_then(|id| self.by_id.get(&(interface, id)).copied()) {
                     // Several connections may share the addresses.
                     Some((index, chooser)) if chooser == dir.reversed() => Some((index, dir, id)),
-                    _ if header.fixed_bit => Some((index, dir, id)),
+                    // A greased bit is no sign (RFC 9287) where the packets can be decrypted.
+                    _ if header.fixed_bit || self.open[index as usize].decryption.is_some() => {
+                        Some((index, dir, id))
+                    }
                     _ => None,
                 }
             }
@@ -191,6 +214,7 @@ impl CapturedQuicTable {
         let mut datagram = datagram(position, udp, dir);
         datagram.packets[ONE_RTT] = 1;
         datagram.spin = Some(header.spin);
+        self.decrypt_short(index, position, dir, udp.payload);
         self.push(index, datagram);
         true
     }
@@ -276,6 +300,7 @@ impl CapturedQuicTable {
         while let Some(header) = next {
             self.header(index, interface, dir, &header);
             self.hello(index, dir, &header, &udp.payload[at..]);
+            self.decrypt_long(index, position, dir, &header, &udp.payload[at..]);
             datagram.packets[kind_index(header.kind)] += 1;
             at += header.len;
             let rest = udp.payload.get(at..).filter(|_| !header.is_cut).unwrap_or_default();
@@ -291,6 +316,7 @@ impl CapturedQuicTable {
             {
                 datagram.packets[ONE_RTT] = 1;
                 datagram.spin = Some(short.spin);
+                self.decrypt_short(index, position, dir, rest);
             }
         }
         self.push(index, datagram);
@@ -330,6 +356,8 @@ impl CapturedQuicTable {
         // may begin anew after a version negotiation.
         let belongs = dir == Dir::Reverse
             || !open.is_accepted && !open.offered.is_empty()
+            // The client's first choice for the server is longer: this one is the server's.
+            || header.destination.len() < MIN_SERVER_ID
             || header.kind != LongPacketType::Initial;
         belongs.then_some((index, dir))
     }
@@ -390,6 +418,7 @@ impl CapturedQuicTable {
             id_changes: [0, 0],
             migrations: Vec::new(),
             hello: ClientHelloReader::default(),
+            decryption: (!self.keys.is_empty()).then(Box::default),
             is_accepted: false,
             analyzer: CapturedQuicAnalyzer::new(),
             datagrams: Vec::new(),
@@ -471,18 +500,6 @@ impl CapturedQuicTable {
         self.learn(index, interface, dir.reversed(), header.destination);
     }
 
-    /// Passes the packets that the ClientHello follows from on.
-    fn hello(&mut self, index: u32, dir: Dir, header: &LongHeader<'_>, packet: &[u8]) {
-        let hello = &mut self.open[index as usize].hello;
-        match (dir, header.kind) {
-            (Dir::Forward, LongPacketType::Initial) => hello.push(packet, header),
-            (Dir::Reverse, LongPacketType::Retry | LongPacketType::VersionNegotiation) => {
-                hello.restart();
-            }
-            _ => {}
-        }
-    }
-
     /// `host` (the sender of packets in this direction) is addressed by `id`.
     fn learn(&mut self, index: u32, interface: u32, host: Dir, id: ConnectionId) {
         let open = &mut self.open[index as usize];
@@ -526,6 +543,16 @@ impl CapturedQuicTable {
             self.analyse(index, &held);
         }
         let connections = self.open.into_iter().filter_map(|open| {
+            let analysis = open.analyzer.finish()?;
+            let decrypted = open.decryption.and_then(|one| {
+                // The host that the capture point is nearer to.
+                let is_client = analysis
+                    .handshake
+                    .round_trip
+                    .is_none_or(|trip| trip.client_side <= trip.server_side);
+                let (analysis, counts) = one.finish(is_client)?;
+                Some(Box::new((is_client, analysis, counts)))
+            });
             Some(CapturedQuicConnection {
                 file,
                 interface: open.interface as usize,
@@ -539,7 +566,9 @@ impl CapturedQuicTable {
                 id_changes: open.id_changes,
                 migrations: open.migrations,
                 datagrams: open.datagrams,
-                analysis: open.analyzer.finish()?,
+                is_decrypted: decrypted.is_some(),
+                analysis,
+                decrypted,
             })
         });
         let mut connections: Vec<_> = connections.collect();

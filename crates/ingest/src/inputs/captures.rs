@@ -11,7 +11,7 @@ use packet::wire::{
 use trace::capture::{CaptureItem, CaptureReader, CapturedFrame, OpenError};
 use units::{Duration, Instant};
 
-use super::captured_quic::{CapturedQuicConnection, CapturedQuicTable, DatagramPosition};
+use super::captured_quic::{CapturedQuicConnection, CapturedQuicTable, DatagramPosition, KeyLog};
 use super::connection_key::CaptureSource;
 use super::fragments::Reassembly;
 use super::live::LiveReporter;
@@ -25,9 +25,11 @@ pub(super) fn read(
     table: &mut ConnectionTable,
     mut live: Option<&mut LiveReporter<'_>>,
     datagrams: &mut usize,
+    keys: &KeyLog,
 ) -> Result<Vec<CapturedQuicConnection>, Reason> {
     let mut parts = CaptureParts::new(number, table);
     parts.quic.keep_datagrams(*datagrams);
+    parts.add_keys(keys);
     parts.read(input, file, table, live.as_deref_mut())?;
     let connections = parts.finish(file, table, live);
     *datagrams -= connections.iter().map(|one| one.datagrams.len()).sum::<usize>();
@@ -61,6 +63,11 @@ impl CaptureParts {
         }
     }
 
+    /// Adds secrets, with which packets of QUIC are decrypted.
+    pub(super) fn add_keys(&mut self, keys: &KeyLog) {
+        self.quic.add_keys(keys.clone());
+    }
+
     /// Reads the next part, or the only one.
     pub(super) fn read(
         &mut self,
@@ -84,6 +91,15 @@ impl CaptureParts {
                 None => break,
                 Some(CaptureItem::Problem(problem)) => {
                     file.problems.push(&problem);
+                    continue;
+                }
+                Some(CaptureItem::Secrets(secrets)) => {
+                    match KeyLog::parse(secrets) {
+                        Ok(keys) => self.quic.add_keys(keys),
+                        Err(error) => {
+                            file.problems.push(&format_args!("decryption secrets: {error}"));
+                        }
+                    }
                     continue;
                 }
                 Some(CaptureItem::Frame(frame)) => frame,

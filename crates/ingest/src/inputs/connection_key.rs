@@ -46,6 +46,11 @@ const fn halves(address: u128) -> [u64; 2] {
 }
 
 impl ConnectionKey {
+    /// The same addresses at any capture point of the file.
+    pub(super) const fn anywhere(self) -> Self {
+        Self { rest: self.rest & !(0x7fff_ffff << 1), ..self }
+    }
+
     /// The key of a packet, and whether its sender has the lower address.
     pub(super) fn of(point: CaptureSource, ends: Endpoints) -> (Self, bool) {
         let (src, v6) = number(ends.src.ip());

@@ -52,7 +52,10 @@ impl ConvertibleFormat {
             return Some(Self::Bzip2);
         }
         let known = MAGICS.iter().find(|(magic, _)| begin.starts_with(magic));
-        known.map(|&(_, format)| format).or_else(|| is_erf(begin).then_some(Self::Erf))
+        known.map(|&(_, format)| format).or_else(|| {
+            let is_text = !begin.contains(&0) && core::str::from_utf8(begin).is_ok();
+            (!is_text && is_erf(begin)).then_some(Self::Erf)
+        })
     }
 
     /// The command that makes a capture of the file `name`.

@@ -79,7 +79,7 @@ pub(super) fn join(sides: &[CapturedSide]) -> Vec<CapturePair> {
     let mut known = ConnectionIndex::default();
     for (second, side) in sides.iter().enumerate() {
         // The latest connection of another point with the same ISNs or the same addresses.
-        let first = known.like(side).into_iter().rev().find(|&first| {
+        let first = known.latest(side, |first| {
             let other = &sides[first];
             other.point != side.point && same(other, side)
         });
@@ -113,14 +113,12 @@ impl ConnectionIndex {
         }
     }
 
-    /// Connections with the same addresses or the same ISNs, in order.
-    fn like(&self, side: &CapturedSide) -> Vec<usize> {
+    /// The latest connection with the same addresses or the same ISNs that is `right`.
+    fn latest(&self, side: &CapturedSide, right: impl Fn(usize) -> bool) -> Option<usize> {
         let (ends, isn) = Self::keys(side);
         let by_isn = isn.and_then(|isn| self.by_isn.get(&isn));
-        let mut found: Vec<usize> =
-            self.by_ends.get(&ends).into_iter().chain(by_isn).flatten().copied().collect();
-        found.sort_unstable();
-        found
+        let latest = |of: Option<&Vec<usize>>| of?.iter().rev().copied().find(|&one| right(one));
+        latest(self.by_ends.get(&ends)).max(latest(by_isn))
     }
 }
 

@@ -18,6 +18,8 @@ pub enum InputKind {
     TcpProbe,
     /// Polls of `ss -ti`.
     Ss,
+    /// Counters of a Linux host: nstat, or its files in `/proc/net`.
+    Nstat,
     /// qlog of any version.
     Qlog,
     /// Chromium's NetLog.
@@ -37,6 +39,7 @@ impl fmt::Display for InputKind {
             Self::Siftr => "a siftr log",
             Self::TcpProbe => "rows of tcp_probe",
             Self::Ss => "polls of ss",
+            Self::Nstat => "counters of a host",
             Self::Qlog => "qlog",
             Self::NetLog => "a NetLog",
             Self::Iperf3 => "the output of iperf3",
@@ -77,6 +80,8 @@ impl InputKind {
                 Some(Self::TcpProbe)
             } else if logs::ss::is_socket(line) {
                 Some(Self::Ss)
+            } else if logs::nstat::is_counter(line) {
+                Some(Self::Nstat)
             } else if line.contains(": Flags [") {
                 Some(Self::TcpdumpText)
             } else {

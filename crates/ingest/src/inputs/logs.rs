@@ -6,6 +6,7 @@
 
 mod black_box;
 mod iperf3;
+mod nstat;
 mod siftr;
 mod ss;
 mod tcp_probe;
@@ -102,6 +103,16 @@ impl LogFile {
     fn blank() -> StateSample {
         StateSample::new(Instant::ZERO, Dir::Forward)
     }
+}
+
+/// Reads the counters of a host.
+pub(super) fn read_counters(input: impl Read, file: &mut File) -> Result<(), Reason> {
+    nstat::read(BufReader::new(input), file).map_err(Reason::Read)?;
+    if file.host_counters.is_none() {
+        let problem = file.problems.first.first().cloned();
+        return Err(Reason::Nothing { kind: file.kind, problem });
+    }
+    Ok(())
 }
 
 pub(super) fn read(

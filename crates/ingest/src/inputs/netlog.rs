@@ -354,6 +354,7 @@ pub(super) fn read(
                 },
                 sender: None,
                 analysis,
+                decrypted: None,
             });
         }
     }

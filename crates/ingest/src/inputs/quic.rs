@@ -16,7 +16,7 @@ use std::io::{BufReader, Read};
 use diagnose::quic::{QuicAnalysis, QuicAnalyzer};
 use logs::qlog::{QlogData, QlogItem, QlogReader, Trace, Vantage};
 
-use super::{File, Reason};
+use super::{CapturedQuicConnection, DecryptedCounts, File, Reason};
 use both_ends::{MAX_PACKETS, PacketTrace};
 pub use both_ends::{QuicPair, QuicTransit};
 use frameless::FrameInference;
@@ -40,6 +40,27 @@ pub struct QuicConnection {
     pub sender: Option<LoggedSender>,
     /// What the log shows.
     pub analysis: QuicAnalysis,
+    /// Numbers of packets, if they are those of a capture that were decrypted.
+    pub decrypted: Option<DecryptedCounts>,
+}
+
+/// The connection of a capture, if its packets were decrypted.
+pub(super) fn decrypted(captured: &mut CapturedQuicConnection) -> Option<QuicConnection> {
+    let (is_client, analysis, counts) = *captured.decrypted.take()?;
+    Some(QuicConnection {
+        file: captured.file,
+        number: captured.number,
+        title: captured
+            .client_hello
+            .as_ref()
+            .and_then(|hello| hello.server_name.clone())
+            .unwrap_or_default(),
+        group: captured.ids[1].first().map(ToString::to_string).unwrap_or_default(),
+        vantage: if is_client { Vantage::Client } else { Vantage::Server },
+        sender: None,
+        analysis,
+        decrypted: Some(counts),
+    })
 }
 
 /// The connections of all logs.
@@ -130,6 +151,7 @@ pub(super) fn read(
                 vantage,
                 sender,
                 analysis,
+                decrypted: None,
             };
             logs.push((connection, packets));
         }

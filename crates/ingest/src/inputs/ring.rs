@@ -7,7 +7,7 @@ use units::Duration;
 use super::captures::CaptureParts;
 use super::live::LiveReporter;
 use super::table::ConnectionTable;
-use super::{BEGINNING, File, InputFile, InputKind, ReadError, Reading, Reason, open};
+use super::{BEGINNING, File, InputFile, InputKind, KeyLog, ReadError, Reading, Reason, open};
 
 /// Reads the files in order of their first packets, as one capture with the name of the first. A ring
 /// overwrites its oldest file, so names do not show the order. Parts without packets are left out.
@@ -15,6 +15,7 @@ pub(super) fn read(
     sources: Vec<InputFile<'_>>,
     settings: AnalysisSettings,
     mut live: Option<LiveReporter<'_>>,
+    keys: &KeyLog,
 ) -> Result<Reading, ReadError> {
     let mut parts = Vec::new();
     let mut empty = None;
@@ -51,6 +52,7 @@ pub(super) fn read(
         return Err(empty.unwrap_or(none));
     };
     let mut capture = CaptureParts::new(0, &table);
+    capture.add_keys(keys);
     let mut last = file.name.clone();
     let mut read = |input, name: &str, file: &mut File| {
         let read = capture.read(input, file, &mut table, live.as_mut());
@@ -61,7 +63,7 @@ pub(super) fn read(
         read(input, &part.name, &mut file)?;
         last = part.name;
     }
-    let captured_quic = capture.finish(&mut file, &mut table, live.as_mut());
+    let mut captured_quic = capture.finish(&mut file, &mut table, live.as_mut());
     if let Some(live) = &mut live {
         live.finish(&table);
     }
@@ -73,7 +75,7 @@ pub(super) fn read(
         files: vec![file],
         streams,
         pairs,
-        quic: Vec::new(),
+        quic: captured_quic.iter_mut().filter_map(super::quic::decrypted).collect(),
         quic_pairs: Vec::new(),
         quic_beside: Vec::new(),
         captured_quic,
@@ -86,7 +88,7 @@ fn first_time(begin: &[u8]) -> Option<Duration> {
     loop {
         match reader.next().ok()?? {
             CaptureItem::Frame(frame) => return Some(frame.at.unwrap_or(Duration::ZERO)),
-            CaptureItem::Problem(_) => {}
+            CaptureItem::Problem(_) | CaptureItem::Secrets(_) => {}
         }
     }
 }

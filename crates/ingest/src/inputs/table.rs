@@ -14,7 +14,7 @@ use diagnose::analysis::MIN_DATA_PACKETS;
 use diagnose::connection_events::IcmpNotice;
 use diagnose::{Analysis, AnalysisSettings, CapturedPacket, ConnectionRecorder};
 use foldhash::fast::FixedState;
-use indexmap::IndexMap;
+use indexmap::{IndexMap, IndexSet};
 use packet::Flags;
 use packet::wire::{Endpoints, IcmpError};
 use units::{Duration, Instant};
@@ -25,6 +25,9 @@ use super::duplicates::DuplicateFilter;
 use super::join::{CapturePair, CapturedSide, join};
 use super::open_connection::{MAX_ICMP, NONE, OpenConnection};
 use super::transit::{MAX_TRANSIT_PACKETS, PacketRecord};
+
+/// Most capture points of a file at which a connection is looked for: a bridge of many ports has some dozens.
+const MAX_POINTS: usize = 64;
 
 /// Fewest packets or sender events of a connection that are useful.
 const LEAST: usize = 64;
@@ -58,7 +61,9 @@ pub(super) struct ConnectionTable {
     /// Packets that were second copies.
     pub(super) copies: u64,
     /// Capture points with packets.
-    points: Vec<CaptureSource>,
+    points: IndexSet<CaptureSource, FixedState>,
+    /// While capture points are compared: those of the same addresses in a file, at most [`MAX_POINTS`].
+    points_of: IndexMap<ConnectionKey, Vec<CaptureSource>, FixedState>,
     files: Vec<FileSummary>,
 }
 
@@ -74,14 +79,28 @@ impl ConnectionTable {
             kept: 0,
             duplicates: DuplicateFilter::default(),
             copies: 0,
-            points: Vec::new(),
+            points: IndexSet::with_hasher(FixedState::with_seed(0)),
+            points_of: IndexMap::with_hasher(FixedState::with_seed(0)),
             files: Vec::new(),
         }
     }
 
     /// Keeps packets from now on, to compare capture points.
     pub(super) fn record_packets(&mut self) {
-        self.crossing = true;
+        if core::mem::replace(&mut self.crossing, true) {
+            return;
+        }
+        for live in 0..self.live.len() {
+            let (point, ends) = (self.live[live].point, self.live[live].record.ends());
+            self.add_point(ConnectionKey::of(point, ends).0, point);
+        }
+    }
+
+    fn add_point(&mut self, key: ConnectionKey, point: CaptureSource) {
+        let points = self.points_of.entry(key.anywhere()).or_default();
+        if points.len() < MAX_POINTS && !points.contains(&point) {
+            points.push(point);
+        }
     }
 
     /// Sets the time of the first packet of a file, on its own clock.
@@ -186,16 +205,15 @@ impl ConnectionTable {
         self.last.contains_key(&ConnectionKey::of(point, between).0)
     }
 
-    /// Merges a connection with the parts of it that other capture points of the file have, unless
+    /// Merges a connection with the parts of it that [`MAX_POINTS`] capture points of the file have, unless
     /// they captured the same packets: a tap has an interface for each direction, and a merged file
     /// one for each of its parts. Returns the index of the connection.
     fn merge_points(&mut self, index: u32, point: CaptureSource, between: Endpoints) -> u32 {
         let mut index = index;
-        let points =
-            self.points.iter().filter(|other| other.file == point.file && **other != point);
-        for other_point in points.copied().collect::<Vec<_>>() {
-            let (own_key, _) = ConnectionKey::of(point, between);
-            let (key, _) = ConnectionKey::of(other_point, between);
+        let (own_key, _) = ConnectionKey::of(point, between);
+        let points = self.points_of.get(&own_key.anywhere()).map_or(&[][..], Vec::as_slice);
+        for other_point in points.iter().filter(|&&other| other != point) {
+            let (key, _) = ConnectionKey::of(*other_point, between);
             let Some(&other) = self.last.get(&key) else { continue };
             if other == index {
                 continue;
@@ -327,8 +345,9 @@ impl ConnectionTable {
             record,
             extra: None,
         });
-        if self.points.last() != Some(&point) && !self.points.contains(&point) {
-            self.points.push(point);
+        self.points.insert(point);
+        if self.crossing {
+            self.add_point(key, point);
         }
         index
     }

@@ -152,6 +152,7 @@ fn syn_options(options: &LineOptions) -> Options {
         mss: options.mss.unwrap_or(0),
         window_scale: options.window_scale,
         sack_permitted: options.sack_permitted,
+        extras: options.extras,
         ..SynOptions::default()
     })
 }

@@ -7,7 +7,9 @@
 use units::SeqNum;
 
 use super::EmitError;
-use crate::{Options, SackBlock, SackBlocks, Segment, SynLayout, SynOptions, Timestamps};
+use crate::{
+    Options, SackBlock, SackBlocks, Segment, SynExtras, SynLayout, SynOptions, Timestamps,
+};
 
 const EOL: u8 = 0;
 const NOP: u8 = 1;
@@ -16,6 +18,8 @@ const WINDOW_SCALE: u8 = 3;
 const SACK_PERMITTED: u8 = 4;
 const SACK: u8 = 5;
 const TIMESTAMPS: u8 = 8;
+/// Multipath TCP (RFC 8684).
+const MULTIPATH: u8 = 30;
 const FAST_OPEN: u8 = 34;
 /// Shared experimental option (RFC 6994), and its identifier of TCP Fast Open.
 const EXPERIMENTAL: u8 = 254;
@@ -187,7 +191,12 @@ pub(super) fn decode(raw: &[u8], is_syn: bool) -> DecodedOptions {
                             ecr: u32::from_be_bytes([e, f, g, h]),
                         });
                     }
-                    _ => whole = false,
+                    (kind, body) => {
+                        whole = false;
+                        if is_syn {
+                            extra(kind, body, &mut syn.extras);
+                        }
+                    }
                 }
                 tail
             }
@@ -204,6 +213,19 @@ pub(super) fn decode(raw: &[u8], is_syn: bool) -> DecodedOptions {
         sack.into()
     };
     DecodedOptions { timestamps, options, complete: whole }
+}
+
+/// Reads an option that is not represented otherwise.
+fn extra(kind: u8, body: &[u8], extras: &mut SynExtras) {
+    let magic = FAST_OPEN_MAGIC.to_be_bytes();
+    match (kind, body) {
+        (MULTIPATH, _) => extras.multipath = true,
+        (FAST_OPEN, cookie) => extras.fast_open = Some(cookie.len() as u8),
+        (EXPERIMENTAL, body) if body.starts_with(&magic) => {
+            extras.fast_open = Some((body.len() - magic.len()) as u8);
+        }
+        _ => {}
+    }
 }
 
 fn sack_block([a, b, c, d, e, f, g, h]: [u8; 8]) -> SackBlock {
@@ -239,7 +261,7 @@ mod tests {
                 window_scale: Some(10),
                 sack_permitted: true,
                 layout,
-                fast_open: None,
+                ..SynOptions::default()
             }),
             ..Segment::default()
         }
@@ -307,7 +329,7 @@ mod tests {
                     window_scale: has(2).then_some(7),
                     sack_permitted: has(3),
                     layout: if has(4) { SynLayout::Linux } else { SynLayout::FreeBsd },
-                    fast_open: None,
+                    ..SynOptions::default()
                 }),
                 ..Segment::default()
             };
@@ -335,6 +357,23 @@ mod tests {
         for invalid in [2, 5, 18] {
             assert_eq!(FastOpenOption::new(&[1; 18][..invalid], false), None);
         }
+    }
+
+    #[test]
+    fn requests_of_captured_syns_are_read() {
+        let extras = |raw: &[u8]| {
+            let decoded = decode(raw, true);
+            assert!(!decoded.complete);
+            let Options::Syn(syn) = decoded.options else { unreachable!() };
+            syn.extras
+        };
+        // Linux: [mptcp 4 capable v1], [tfo cookiereq], [exp-tfo cookiereq].
+        let multipath = SynExtras { multipath: true, ..SynExtras::NONE };
+        assert_eq!(extras(&[30, 4, 1, 0x81]), multipath);
+        let fast_open = |bytes| SynExtras { fast_open: Some(bytes), ..SynExtras::NONE };
+        assert_eq!(extras(&[34, 2, 1, 1]), fast_open(0));
+        assert_eq!(extras(&[254, 4, 0xf9, 0x89]), fast_open(0));
+        assert_eq!(extras(&[34, 10, 1, 2, 3, 4, 5, 6, 7, 8]), fast_open(8));
     }
 
     #[test]

@@ -14,7 +14,10 @@ use units::SeqNum;
 
 use super::link::{Link, tunnelled};
 use super::{Endpoints, options};
-use crate::{Flags, IpVersion, Segment};
+use crate::{Flags, IpVersion, Options, Segment};
+
+/// The AE bit in the byte of the header length (RFC 9768 section 3.1).
+const ACCURATE_ECN: u8 = 1;
 
 /// Bytes of a TCP header without options.
 const TCP_HEADER: usize = 20;
@@ -141,7 +144,10 @@ pub(super) fn parse_ip(
     let half = |at: usize| u16::from_be_bytes([header[at], header[at + 1]]);
     let flags = Flags(header[13]);
     let captured_header = header_len.min(captured.len());
-    let read = options::decode(&captured[TCP_HEADER..captured_header], flags.has(Flags::SYN));
+    let mut read = options::decode(&captured[TCP_HEADER..captured_header], flags.has(Flags::SYN));
+    if let Options::Syn(syn) = &mut read.options {
+        syn.extras.accurate_ecn = header[12] & ACCURATE_ECN != 0;
+    }
     Ok(ParsedPacket {
         endpoints: Endpoints {
             src: SocketAddr::new(ip.source_addr(), half(0)),

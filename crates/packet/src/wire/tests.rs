@@ -45,7 +45,7 @@ fn a_syn_has_the_bytes_linux_sent() {
             window_scale: Some(10),
             sack_permitted: true,
             layout: SynLayout::Linux,
-            fast_open: None,
+            ..SynOptions::default()
         }),
         ..Segment::default()
     };
@@ -53,6 +53,11 @@ fn a_syn_has_the_bytes_linux_sent() {
     let seen = parse(&kernel, Link::Raw).unwrap();
     assert_eq!((seen.segment, seen.endpoints, seen.id), (syn, linux_pair(), 0xa5f4));
     assert!(seen.options_complete && seen.payload.is_empty());
+    // The reserved bits end with AE (RFC 9768 section 3.1).
+    let mut accurate = kernel;
+    accurate[32] |= 1;
+    let seen = parse(&accurate, Link::Raw).unwrap();
+    assert!(seen.segment.syn_options().unwrap().extras.accurate_ecn);
 }
 
 #[test]
@@ -283,7 +288,7 @@ fn syn_options() -> impl Strategy<Value = (bool, Options)> {
                     window_scale,
                     sack_permitted,
                     layout,
-                    fast_open: None,
+                    ..SynOptions::default()
                 }),
             )
         },
@@ -388,7 +393,7 @@ fn layouts_that_differ_on_the_wire_are_distinguished() {
             window_scale: Some(7),
             sack_permitted: true,
             layout,
-            fast_open: None,
+            ..SynOptions::default()
         });
         let syn = Segment { flags: Flags::SYN, options, ..Segment::default() };
         let bytes = bytes_of(&syn, &linux_pair(), 0);

@@ -121,7 +121,10 @@ impl Glance {
             return None;
         }
         let shown = |cell: &SampleStatistics, digits: usize| {
-            let half = cell.confidence().map(|half| format!(" ± {half:.digits$}"));
+            let half = cell.confidence().map(|half| match half > 0.0 {
+                true => format!(" ± {half:.digits$}"),
+                false => " (identical)".to_owned(),
+            });
             format!("{:.digits$}{}", cell.mean, half.unwrap_or_default())
         };
         let cell = |point: usize, number: usize| {

@@ -13,7 +13,9 @@ use super::{
 use crate::ack_policy::QuicAckRule;
 use crate::flow_control::Windows;
 use crate::loss::QuicLossRule;
+use crate::mtu::MtuDiscoveryRule;
 use crate::pto::QuicPtoRule;
+use crate::sizes::Overhead;
 use crate::slow_start::SlowStartRule;
 
 const MILLISECOND: Duration = Duration::from_millis(1);
@@ -62,7 +64,7 @@ pub const QUIC_GO: QuicProfile = QuicProfile {
     send: SendRule::Overshoot,
     loss: QuicLossRule { persistent: u64::MAX, ..QuicLossRule::RFC9002 },
     pto: QuicPtoRule { initial_rtt: Duration::from_millis(100), ..RFC9002.pto },
-    slow_start: SlowStartRule::Hybrid { with_last_round: false },
+    slow_start: SlowStartRule::Hybrid { with_last_round: false, before_growth: false },
     bursts: PacerBursts::Bucket(PacerBucket {
         capacity: BucketCapacity::Datagrams { least: 10, time: Duration::from_millis(2) },
         wait: MILLISECOND,
@@ -70,6 +72,37 @@ pub const QUIC_GO: QuicProfile = QuicProfile {
     }),
     acks: QuicAckRule { max_ranges: 64, ..RFC9002.acks },
     ..RFC9002
+};
+
+/// quic-go/quic-go v0.65.0, compared with the stack itself (docs/ledger/quic-stacks.md).
+///
+/// Since v0.61: two windows in a round trip in slow start (`cubic_sender.go`, `pacingRate`); packets are counted and a
+/// window that is not used does not grow (`maybeIncreaseCwnd`); spurious losses undo a reduction (`OnSpuriousLoss`),
+/// disable the packet threshold and raise the time threshold (`sent_packet_handler.go`, `detectSpuriousLosses`); the
+/// pacer waits from the last packet sent (`pacer.go`, `TimeUntilSend`); slow start ends before an ACK's packets are
+/// counted (`MaybeExitSlowStart`); limits are raised with a quarter of the window (`params.go`,
+/// `WindowUpdateThreshold`); datagrams of 1,280 bytes grow by probes (`mtu_discoverer.go`), flow control windows
+/// with their use (`flow_controller_base.go`). Its ECN is not modelled.
+pub const QUIC_GO_0_65: QuicProfile = QuicProfile {
+    name: "quic-go-0.65",
+    // `mtu_discoverer.go`, `params.go`.
+    mtu_discovery: Some(MtuDiscoveryRule { first: 1_280, within: 20, round_trips: 5 }),
+    newreno: QuicNewRenoParams::QUIC_GO_0_65,
+    loss: QuicLossRule { adapts: true, ..QUIC_GO.loss },
+    slow_start: SlowStartRule::Hybrid { with_last_round: false, before_growth: true },
+    pacing_gain: PacingGain { slow_start: 200, ..PacingGain::RFC9002 },
+    bursts: PacerBursts::SinceLastSent(PacerBucket {
+        capacity: BucketCapacity::Datagrams { least: 10, time: Duration::from_millis(2) },
+        wait: MILLISECOND,
+        in_advance: false,
+    }),
+    // `DefaultInitialMaxStreamData`, `DefaultInitialMaxData`.
+    windows: Windows { connection: 768 << 10, stream: 512 << 10 },
+    grown_windows: Some(QUIC_GO.windows),
+    raise_divisor: 4,
+    // A server's connection IDs.
+    overhead: Overhead { connection_id: 4, ..RFC9002.overhead },
+    ..QUIC_GO
 };
 
 /// mozilla/neqo 80ca01eea of 21 August 2026 (after v0.30.1).
@@ -108,7 +141,7 @@ pub const S2N_QUIC: QuicProfile = QuicProfile {
     default_cc: "cubic",
     send: SendRule::FullPackets,
     cubic: QuicCubicRule::Packets(QuicCubicParams { ahead_by_min_rtt: true, ..CUBIC }),
-    slow_start: SlowStartRule::Hybrid { with_last_round: true },
+    slow_start: SlowStartRule::Hybrid { with_last_round: true, before_growth: false },
     pacing_gain: PacingGain { slow_start: 200, avoidance: 125, from_rtt: Duration::from_millis(2) },
     bursts: PacerBursts::Interval { time: Duration::ZERO, least: 10, most: 10 },
     acks: QuicAckRule { every: 4, max_ranges: 10, ..RFC9002.acks },
@@ -176,7 +209,7 @@ mod tests {
     use super::*;
     use crate::packet::max_datagram;
 
-    const ALL: [QuicProfile; 6] = [QUICHE, QUIC_GO, NEQO, S2N_QUIC, MSQUIC, PICOQUIC];
+    const ALL: [QuicProfile; 7] = [QUICHE, QUIC_GO, QUIC_GO_0_65, NEQO, S2N_QUIC, MSQUIC, PICOQUIC];
 
     /// Initial windows in bytes by the sources, for the datagrams of the profiles.
     #[test]
@@ -184,7 +217,7 @@ mod tests {
         let window = |profile: &QuicProfile| {
             profile.newreno.initial_window(max_datagram(profile.mtu, packet::IpVersion::V4))
         };
-        let expected = [12_000, 40_960, 14_720, 14_720, 14_720, 10 * 1_536];
+        let expected = [12_000, 40_960, 40_960, 14_720, 14_720, 14_720, 10 * 1_536];
         assert_eq!(ALL.each_ref().map(window), expected);
     }
 }

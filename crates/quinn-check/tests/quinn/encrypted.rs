@@ -15,20 +15,21 @@ use std::time::Duration as StdDuration;
 use bytes::BytesMut;
 use quinn_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn_proto::{
-    ClientConfig, Connection, ConnectionHandle, DatagramEvent, Dir as Streams, Endpoint, Event,
-    ServerConfig, StreamId, TransportConfig, VarInt,
+    ClientConfig, Connection, ConnectionHandle, DatagramEvent, Dir as Streams, Endpoint,
+    EndpointConfig, Event, ServerConfig, StreamId, TransportConfig, VarInt,
 };
+use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use rustls::{RootCertStore, crypto::ring};
+use rustls::{KeyLog, NoKeyLog, RootCertStore};
 use trace::pcapng::{
     InterfaceId, PacketDirection, PacketMeta, PcapngInterface, PcapngSection, PcapngWriter,
 };
 use units::{Duration, Instant};
 
-type Clock = std::time::Instant;
+pub(super) type Clock = std::time::Instant;
 
-const SERVER: (Ipv4Addr, u16) = (Ipv4Addr::new(192, 0, 2, 2), 443);
-const CLIENT: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
+pub(super) const SERVER: (Ipv4Addr, u16) = (Ipv4Addr::new(192, 0, 2, 2), 443);
+pub(super) const CLIENT: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 /// Ports of the client before and after the NAT's change.
 const PORTS: [u16; 2] = [50_000, 50_123];
 const ONE_WAY: StdDuration = StdDuration::from_millis(20);
@@ -39,13 +40,13 @@ const ANSWERS: usize = 3;
 /// Pause of the client between its requests.
 const PAUSE: StdDuration = StdDuration::from_millis(500);
 
-struct Peer {
+pub(super) struct Peer {
     endpoint: Endpoint,
-    connection: Option<(ConnectionHandle, Connection)>,
+    pub(super) connection: Option<(ConnectionHandle, Connection)>,
 }
 
 /// A datagram on its way: arrival, sender, bytes.
-type Flight = (Clock, SocketAddr, Vec<u8>);
+pub(super) type Flight = (Clock, SocketAddr, Vec<u8>);
 
 fn transport() -> Arc<TransportConfig> {
     let mut config = TransportConfig::default();
@@ -55,18 +56,29 @@ fn transport() -> Arc<TransportConfig> {
 }
 
 fn peers(now: Clock) -> [Peer; 2] {
+    peers_with(now, ring::default_provider(), Arc::new(NoKeyLog), [transport(), transport()])
+}
+
+/// A client and a server with this cryptography, the client's key log, and the settings of both.
+pub(super) fn peers_with(
+    now: Clock,
+    provider: CryptoProvider,
+    keys: Arc<dyn KeyLog>,
+    [of_client, of_server]: [Arc<TransportConfig>; 2],
+) -> [Peer; 2] {
     let made = rcgen::generate_simple_self_signed(["server".to_owned()]).unwrap();
     let certificate = CertificateDer::from(made.cert.der().to_vec());
     let key = PrivateKeyDer::try_from(made.signing_key.serialize_der()).unwrap();
-    let provider = Arc::new(ring::default_provider());
+    let provider = Arc::new(provider);
     let versions = [&rustls::version::TLS13];
     let mut roots = RootCertStore::empty();
     roots.add(certificate.clone()).unwrap();
-    let client = rustls::ClientConfig::builder_with_provider(Arc::clone(&provider))
+    let mut client = rustls::ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_protocol_versions(&versions)
         .unwrap()
         .with_root_certificates(roots)
         .with_no_client_auth();
+    client.key_log = keys;
     let server = rustls::ServerConfig::builder_with_provider(provider)
         .with_protocol_versions(&versions)
         .unwrap()
@@ -75,11 +87,16 @@ fn peers(now: Clock) -> [Peer; 2] {
         .unwrap();
     let server = QuicServerConfig::try_from(server).unwrap();
     let mut server = ServerConfig::with_crypto(Arc::new(server));
-    server.transport_config(transport()).migration(true);
+    server.transport_config(of_server).migration(true);
     let client = QuicClientConfig::try_from(client).unwrap();
     let mut config = ClientConfig::new(Arc::new(client));
-    config.transport_config(transport());
-    let endpoint = |server| Endpoint::new(Arc::default(), server, true, None);
+    config.transport_config(of_client);
+    let endpoint = |server| {
+        // Identifiers and the length of a key phase are drawn.
+        let mut config = EndpointConfig::default();
+        config.rng_seed(Some([7; 32]));
+        Endpoint::new(Arc::new(config), server, true, None)
+    };
     let mut opener = endpoint(None);
     let opened = opener.connect(now, config, SERVER.into(), "server").unwrap();
     let accepts = endpoint(Some(Arc::new(server)));
@@ -90,7 +107,7 @@ fn peers(now: Clock) -> [Peer; 2] {
 }
 
 impl Peer {
-    fn receive(&mut self, now: Clock, from: SocketAddr, datagram: &[u8]) {
+    pub(super) fn receive(&mut self, now: Clock, from: SocketAddr, datagram: &[u8]) {
         let mut answer = Vec::new();
         let event =
             self.endpoint.handle(now, from, None, None, BytesMut::from(datagram), &mut answer);
@@ -108,7 +125,7 @@ impl Peer {
     }
 
     /// Processes timers and events.
-    fn act(&mut self, now: Clock) -> Option<&mut Connection> {
+    pub(super) fn act(&mut self, now: Clock) -> Option<&mut Connection> {
         let (handle, connection) = self.connection.as_mut()?;
         if connection.poll_timeout().is_some_and(|at| at <= now) {
             connection.handle_timeout(now);
@@ -186,14 +203,14 @@ impl Answers {
 }
 
 /// The capture at the client.
-struct Tap {
-    writer: PcapngWriter<Vec<u8>>,
+pub(super) struct Tap {
+    pub(super) writer: PcapngWriter<Vec<u8>>,
     tap: InterfaceId,
     begin: Clock,
 }
 
 impl Tap {
-    fn new(begin: Clock) -> Self {
+    pub(super) fn new(begin: Clock) -> Self {
         let section =
             PcapngSection { epoch: Duration::from_secs(1_795_000_000), ..PcapngSection::default() };
         let mut writer = PcapngWriter::new(Vec::new(), &section).unwrap();
@@ -202,7 +219,7 @@ impl Tap {
         Self { writer, tap, begin }
     }
 
-    fn see(&mut self, at: Clock, src: SocketAddr, dst: SocketAddr, payload: &[u8]) {
+    pub(super) fn see(&mut self, at: Clock, src: SocketAddr, dst: SocketAddr, payload: &[u8]) {
         let at = Instant::from_nanos(at.duration_since(self.begin).as_nanos() as u64);
         let builder = etherparse::PacketBuilder::ipv4(v4(src).octets(), v4(dst).octets(), 64)
             .udp(src.port(), dst.port());

@@ -19,6 +19,7 @@
 mod bbr;
 mod encrypted;
 mod host;
+mod keys;
 mod meter;
 mod profile;
 mod quinn_world;

@@ -102,6 +102,10 @@ impl SendMap {
 
     pub(super) fn mark_lost_at(&mut self, at: usize) {
         self.losses.lost_ever += 1;
+        if self.lists_lost {
+            let end = self.segments[at].end();
+            self.losses.marked.push(end);
+        }
         let segment = &mut self.segments[at];
         let bytes = segment.len();
         if segment.retrans_in_flight() {

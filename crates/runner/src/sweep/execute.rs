@@ -174,7 +174,7 @@ fn simulate(
         })?
         .map_err(|error| match error {
             RunError::Stopped => RunFault::Stopped,
-            RunError::Controller(_) => RunFault::Run(error.to_string()),
+            RunError::Controller(_) | RunError::Stack(_) => RunFault::Run(error.to_string()),
             _ => RunFault::Run(format!("the scenario cannot be run: {error}")),
         })?;
     let series = recorder.map(|recorder| {

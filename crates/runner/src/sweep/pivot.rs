@@ -256,7 +256,8 @@ impl Pivot {
             let mean = cell.summary.mean / scale;
             match cell.confidence().map(|half| half / scale) {
                 None => format!("{}{unit}", number(mean)),
-                Some(0.0) => format!("{} ± 0{unit}", number(mean)),
+                // Repeated without anything that differs: that is no interval.
+                Some(0.0) => format!("{}{unit} (identical)", number(mean)),
                 Some(half) => {
                     // Digits beyond the confidence interval are not shown.
                     let digits = decimals(half, 2).min(decimals(mean, 4));
@@ -285,6 +286,9 @@ impl Pivot {
             HeatCell {
                 text: format!("{:.digits$}", mean / scale),
                 half: cell.confidence().map_or_else(String::new, |half| {
+                    if half <= 0.0 {
+                        return "identical".to_owned();
+                    }
                     let digits = decimals(half / scale, 2).min(digits);
                     format!("± {:.digits$}", half / scale)
                 }),

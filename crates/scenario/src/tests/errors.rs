@@ -41,11 +41,14 @@ fn misspelt_names_are_suggested() {
     one_mistake("freebsd-13.2", "freebds-13.2", "did you mean `freebsd-13.2`?");
     one_mistake("freebsd-13.2", "windows-11", "`profile` cannot be \"windows-11\"");
     one_mistake("freebsd-13.2", "linux-6.19", "not modelled; the nearest is `linux-6.18`");
-    one_mistake("\"reno\"", "\"bbr3\"", "`bbr` is BBR version 1, which differs");
+    one_mistake("\"reno\"", "\"bbr2\"", "`bbr3` is version 3, which replaced it");
+    one_mistake("\"reno\"", "\"bbrv3\"", "BBR version 3 of Linux is `bbr3`");
     one_mistake("\"reno\"", "\"prague\"", "`prague` is not modelled yet");
     one_mistake("\"reno\"", "\"htcp\"", "`htcp` is not modelled yet");
     let bbr = "freebsd-13.2\", cc = \"bbr";
     one_mistake("freebsd-13.2", bbr, "`bbr` needs the delivery rates of Linux's stack");
+    let bbr3 = "freebsd-13.2\", cc = \"bbr3";
+    one_mistake("freebsd-13.2", bbr3, "`bbr3` needs the delivery rates of Linux's stack");
     one_mistake("\"reno\"", "\"cubic-tick\"", "did you mean `cubic-ticks`?");
     one_mistake("\"reno\"", "\"rneo\"", "did you mean `reno`?");
     one_mistake("bulk =", "bluk =", "did you mean `bulk`?");

@@ -206,17 +206,18 @@ impl<'a> Runner<'a> {
     }
 
     fn listen(&mut self, call: &SystemCall) -> Result<CallResult> {
-        let Some(socket) = self.sockets.get_mut(number(call, 0)) else { return Ok(Error("EBADF")) };
+        let fd = number(call, 0);
+        let Some(socket) = self.sockets.get_mut(fd) else { return Ok(Error("EBADF")) };
         if socket.role == SocketRole::Listener {
             return Ok(Value(0));
         }
-        socket.role = SocketRole::Listener;
         let wishes = &mut socket.wishes;
         if self.world.host.fast_open.needs_no_option() && wishes.fast_open_queue.is_none() {
             wishes.fast_open_queue = u64::try_from(number(call, 1)).ok();
         }
         let config = wishes.config(&self.world.host, self.world.ip, TcpSide::Server);
         self.sockets.replace_connection();
+        self.sockets.set_role(fd, SocketRole::Listener);
         self.world.begin(config);
         self.numbers.active_open = false;
         Ok(Value(0))
@@ -284,10 +285,10 @@ impl<'a> Runner<'a> {
         }
         if socket.role == SocketRole::Unconnected {
             let config = socket.wishes.config(&self.world.host, self.world.ip, TcpSide::Client);
-            socket.role = SocketRole::Connection;
             socket.connecting = true;
             let (nonblocking, size) = (socket.nonblocking, socket.wishes.send_buffer);
             self.world.header = socket.wishes.header(self.world.ip);
+            self.sockets.set_role(fd, SocketRole::Connection);
             self.world.begin_active(config);
             self.numbers.active_open = true;
             if let Some(size) = size {

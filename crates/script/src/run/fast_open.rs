@@ -72,10 +72,10 @@ impl Runner<'_> {
         let (size, header) = (socket.wishes.send_buffer, socket.wishes.header(self.world.ip));
         self.sockets.replace_connection();
         if let Some(socket) = self.sockets.get_mut(fd) {
-            socket.role = SocketRole::Connection;
             socket.connecting = true;
             socket.deferred = false;
         }
+        self.sockets.set_role(fd, SocketRole::Connection);
         self.world.header = header;
         self.world.begin_active(config);
         self.numbers.active_open = true;

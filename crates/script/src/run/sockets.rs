@@ -1,6 +1,6 @@
 //! The sockets of the application, by file descriptor.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use cc::Algorithm;
 use packet::IpVersion;
@@ -14,7 +14,7 @@ use crate::settings::ScriptHost;
 const TIMESTAMP: u32 = 100_000;
 
 /// Role of a socket.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum SocketRole {
     /// Neither connected nor listening.
     Unconnected,
@@ -142,6 +142,7 @@ impl SocketOptions {
 #[derive(Debug, Default)]
 pub(super) struct Sockets {
     by_number: BTreeMap<i64, ScriptSocket>,
+    by_role: BTreeSet<(SocketRole, i64)>,
     /// The epoll instances.
     pub(super) epolls: BTreeMap<i64, Vec<Watch>>,
 }
@@ -158,11 +159,15 @@ pub(super) struct Watch {
 
 impl Sockets {
     pub(super) fn open(&mut self, number: i64, socket: ScriptSocket) {
+        self.close(number);
+        self.by_role.insert((socket.role, number));
         self.by_number.insert(number, socket);
     }
 
     pub(super) fn close(&mut self, number: i64) -> Option<ScriptSocket> {
-        self.by_number.remove(&number)
+        let closed = self.by_number.remove(&number)?;
+        self.by_role.remove(&(closed.role, number));
+        Some(closed)
     }
 
     /// Closes an epoll instance; returns whether there was one.
@@ -178,9 +183,22 @@ impl Sockets {
         self.by_number.get_mut(&number)
     }
 
+    /// Gives a socket another role.
+    pub(super) fn set_role(&mut self, number: i64, role: SocketRole) {
+        if let Some(socket) = self.by_number.get_mut(&number) {
+            self.by_role.remove(&(socket.role, number));
+            socket.role = role;
+            self.by_role.insert((role, number));
+        }
+    }
+
+    fn first(&self, role: SocketRole) -> Option<i64> {
+        self.by_role.range((role, i64::MIN)..=(role, i64::MAX)).next().map(|&(_, number)| number)
+    }
+
     /// Returns the first socket of that role.
     pub(super) fn with_role(&self, role: SocketRole) -> Option<&ScriptSocket> {
-        self.by_number.values().find(|socket| socket.role == role)
+        self.by_number.get(&self.first(role)?)
     }
 
     /// Returns the listening socket.
@@ -190,15 +208,13 @@ impl Sockets {
 
     /// Detaches the socket of a connection that a new SYN replaces.
     pub(super) fn replace_connection(&mut self) {
-        for socket in self.by_number.values_mut() {
-            if socket.role == SocketRole::Connection {
-                socket.role = SocketRole::Replaced;
-            }
+        while let Some(number) = self.first(SocketRole::Connection) {
+            self.set_role(number, SocketRole::Replaced);
         }
     }
 
     /// Returns whether a socket has the connection.
     pub(super) fn connected(&self) -> bool {
-        self.by_number.values().any(|socket| socket.role == SocketRole::Connection)
+        self.first(SocketRole::Connection).is_some()
     }
 }

@@ -163,7 +163,7 @@ mod tests {
                 window_scale: Some(8),
                 sack_permitted: true,
                 layout: SynLayout::Linux,
-                fast_open: None,
+                ..SynOptions::default()
             }),
             ..Segment::default()
         };

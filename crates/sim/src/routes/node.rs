@@ -10,6 +10,7 @@ use net::jitter::Jitter;
 use net::link::Link;
 use net::loss::Loss;
 use net::mtu::MtuLimit;
+use net::netem::Netem;
 use net::outage::Outage;
 use net::qdisc_link::QdiscLink;
 use net::reorder::displace::Displace;
@@ -64,6 +65,7 @@ pub(super) enum BoxedElement {
     Managed(QdiscLink),
     ChangingDelay(ChangingDelay),
     Jitter(Jitter),
+    Netem(Netem),
     WifiJitter(WifiJitter),
     Slot(Slot),
     Loss(Loss),
@@ -89,6 +91,7 @@ macro_rules! ask {
             BoxedElement::Managed($element) => $question,
             BoxedElement::ChangingDelay($element) => $question,
             BoxedElement::Jitter($element) => $question,
+            BoxedElement::Netem($element) => $question,
             BoxedElement::WifiJitter($element) => $question,
             BoxedElement::Slot($element) => $question,
             BoxedElement::Loss($element) => $question,
@@ -168,6 +171,7 @@ impl ElementKind {
                 BoxedElement::WifiJitter(WifiJitter::new(average.clone(), random_source))
             }
             ElementSpec::Slot(params) => BoxedElement::Slot(Slot::new(*params, random_source)),
+            ElementSpec::Netem(params) => BoxedElement::Netem(Netem::new(*params, random_source)),
             ElementSpec::Jitter { most } => BoxedElement::Jitter(Jitter::new(*most, random_source)),
             ElementSpec::Loss { rule, only } => {
                 BoxedElement::Loss(Loss::new(rule, *only, random_source))
@@ -345,6 +349,7 @@ pub(super) fn kind(element: &ElementSpec) -> &'static str {
         ElementSpec::Link { .. } | ElementSpec::LinkWithQdisc { .. } => "link",
         ElementSpec::Delay(_) | ElementSpec::ChangingDelay(_) => "delay",
         ElementSpec::Jitter { .. } => "jitter",
+        ElementSpec::Netem(_) => "netem",
         ElementSpec::WifiJitter(_) => "wifi",
         ElementSpec::Slot(_) => "slot",
         ElementSpec::Loss { .. } => "loss",

@@ -7,7 +7,6 @@ use units::Duration;
 
 /// The transport stack of a host.
 #[derive(Debug, Clone, PartialEq)]
-#[expect(clippy::large_enum_variant, reason = "hosts are few, and most have TCP")]
 pub enum StackSpec {
     /// TCP.
     Tcp(TcpStack),
@@ -116,6 +115,11 @@ impl StackSpec {
         }
     }
 
+    /// Whether it can fail in a run: it has a user-defined congestion control, or is a real implementation.
+    pub const fn may_fail(&self) -> bool {
+        self.has_external_cc() || matches!(self, Self::Real(_))
+    }
+
     /// Returns the TCP stack, if it is one.
     pub const fn tcp(&self) -> Option<&TcpStack> {
         match self {
@@ -153,6 +157,19 @@ impl StackSpec {
         match self {
             Self::Tcp(_) | Self::Quic(_) => None,
             Self::Real(real) => Some(real),
+        }
+    }
+
+    /// Returns whether it can have a connection with this one: both are TCP, both models of QUIC, both the same real
+    /// implementation, or both real ones with TLS.
+    pub fn speaks_with(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Tcp(_), Self::Tcp(_)) | (Self::Quic(_), Self::Quic(_)) => true,
+            (Self::Real(one), Self::Real(other)) => {
+                let is_same = one.stack.name() == other.stack.name();
+                is_same || (one.stack.has_tls() && other.stack.has_tls())
+            }
+            _ => false,
         }
     }
 

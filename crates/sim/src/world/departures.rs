@@ -61,14 +61,20 @@ impl<O: Observer> Network<'_, O> {
         self.enter_route(host, route, id, size);
     }
 
-    /// Splits a burst in the card.
+    /// Splits a burst in the card, or ahead of one that has no segmentation offload.
     fn transmit_split(&mut self, host: u16, route: u32) {
-        let id = self.slots.put(&self.model);
-        self.look(host, TapPoint::Stack, true, id);
-        self.slots.release(id);
+        let in_card = self.nics[usize::from(host)].splits();
+        if in_card {
+            let id = self.slots.put(&self.model);
+            self.look(host, TapPoint::Stack, true, id);
+            self.slots.release(id);
+        }
         let burst = self.model;
         for segment in split(&burst) {
             let id = self.slots.put(&segment);
+            if !in_card {
+                self.look(host, TapPoint::Stack, true, id);
+            }
             self.transmit_packet(host, route, id, segment.wire_len());
         }
     }

@@ -205,6 +205,9 @@ impl<O: Observer> Simulation<'_, O> {
 
     #[cold]
     fn on_closed(&mut self, index: usize, aborted: bool) {
+        if aborted {
+            self.check_failures();
+        }
         let (one, other) = (index, index ^ 1);
         let was_over = self.ends[one].closed && self.ends[other].closed;
         self.ends[one].closed = true;
@@ -296,7 +299,7 @@ impl<O: Observer> Simulation<'_, O> {
                 end.stack.reset(&mut self.network.cx(end.host, end.flow));
             }
         } else {
-            end.stack.close();
+            end.stack.close(self.network.now);
         }
         self.note_end_of_data(index);
     }

@@ -83,7 +83,7 @@ fn real_config(
     for part in seed.chunks_exact_mut(8) {
         part.copy_from_slice(&draws.next_u64().to_be_bytes());
     }
-    RealConfig { side, cc: own.cc, seed, mtu: own.mtu, ip: flow.ip }
+    RealConfig { flow: index as u32, side, cc: own.cc, seed, mtu: own.mtu, ip: flow.ip }
 }
 
 fn quic_config(
@@ -130,7 +130,7 @@ fn tcp_config(
         isn: SeqNum(tcp.isn.unwrap_or_else(|| draw("isn"))),
         timestamp: tcp.timestamp.unwrap_or_else(|| draw("timestamp")),
         clock_phase: tcp.clock_phase.min(Duration::from_secs(1)),
-        tso: host.offload.tso,
+        tso: host.offload.tso || profile.has_software_gso(),
         nodelay: flow.nodelay,
         draws: stream("controller"),
         keepalive: flow.keepalive.map(|wanted| {

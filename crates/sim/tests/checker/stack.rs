@@ -238,7 +238,13 @@ impl ConnectionChecker {
         }
         let start = unwrap(s.seq.0, isn, end.max);
         let stop = start + u64::from(s.seq_len());
-        let (at, len, kind) = end.last_sent.pop_front().expect("sent without an event");
+        let (at, mut len, kind) = end.last_sent.pop_front().expect("sent without an event");
+        if 0 < s.payload && s.payload < len {
+            // Linux has split a burst for a card without TSO.
+            let rest = (at + u64::from(s.payload), len - s.payload, kind);
+            end.last_sent.push_front(rest);
+            len = s.payload;
+        }
         assert_eq!(
             (at, len),
             (start.saturating_sub(1), s.payload),

@@ -245,6 +245,7 @@ const SYN: SynOptions = SynOptions {
     sack_permitted: true,
     layout: packet::SynLayout::FreeBsd,
     fast_open: None,
+    extras: packet::SynExtras::NONE,
 };
 
 /// The steps into each state, for the side that can be in it.

@@ -124,6 +124,10 @@ pub(super) fn draw(seed: u64, number: u64) -> Table {
         let end = if cut { duration } else { 4_000_000 };
         paths.iter_mut().for_each(|path| changes::vary(path, end, &mut varied));
     }
+    let mut netem = WorldRandom::new(seed, number, "netem");
+    if netem.once_in(12) {
+        paths.iter_mut().for_each(|path| super::netem::add(path, &mut netem));
+    }
     // The same: worlds without such traffic are as before.
     let mut traffic = WorldRandom::new(seed, number, "traffic");
     if traffic.once_in(12) {

@@ -73,7 +73,7 @@ impl DrawnHost {
     /// Draws a QUIC host.
     pub(super) fn draw_quic(name: &'static str, random_source: &mut WorldRandom) -> Self {
         let mut keys = Table::new();
-        let profile = random_source.pick(&quic::profile::NAMES);
+        let profile = random_source.pick(&quic_profiles());
         keys.insert("profile".into(), profile.into());
         let own = quic::QuicProfile::named(profile);
         let mtu = own.as_ref().map_or(1_500, |own| u64::from(own.mtu));
@@ -175,6 +175,11 @@ fn controllers(profile: &TcpProfile) -> Vec<&'static str> {
     registry::NAMES.into_iter().filter(takes).collect()
 }
 
+/// The profiles of QUIC that random worlds draw.
+pub(super) fn quic_profiles() -> Vec<&'static str> {
+    quic::profile::NAMES.to_vec()
+}
+
 /// Draws a subset of the entries, each with probability 1/2.
 fn some_of<const N: usize>(random_source: &mut WorldRandom, entries: [(&str, Value); N]) -> Value {
     let Value::Table(mut all) = table(entries) else { return Value::Table(Table::new()) };
@@ -247,6 +252,9 @@ fn quic_setting(
             "minimum_window" => random_source.count(least..=16),
             "initial_window" => random_source.count(least..=100),
             "max_ack_ranges" => random_source.pick(&[1, 2, 32, 1_024]).into(),
+            name if name.starts_with("pacing_gain") => {
+                random_source.pick(&[25, 100, 120, 200, 1_000]).into()
+            }
             _ => random_source.pick(&[1, 2, 3, 10, 100]).into(),
         },
     }

@@ -366,6 +366,10 @@ impl PathFaults {
                 SelectionRule::Share(p) => {
                     self.passes = self.passes * Probability::of(p.num(), p.den()).others();
                 }
+                // A loss makes the next more probable.
+                SelectionRule::Correlated { .. } | SelectionRule::FourState(_) => {
+                    self.too_tight = true;
+                }
                 SelectionRule::GilbertElliott(channel) => {
                     // Every previous loss found the channel bad: it is still bad with probability 1
                     // - r.
@@ -391,6 +395,8 @@ impl PathFaults {
             ElementSpec::Slot(slot) => {
                 self.too_tight |= slot.packets.is_some() || slot.bytes.is_some();
             }
+            // Its limit counts all packets, and later ones may overtake every time.
+            ElementSpec::Netem(_) => self.too_tight = true,
             ElementSpec::Outage { from, until, .. } => {
                 self.outage += until.saturating_sub(*from);
             }

@@ -42,12 +42,13 @@ fn every_scenario_feature_is_drawn() {
     // models: `cargo xtask worlds --against kernel` compares kernels with them.
     let elsewhere = ["sweep", "axes", "repeat", "series", "columns", "points", "queues"]
         .into_iter()
-        .chain(["kernel", "kernel_memory", "sysctl", "tcp_info", "guest"])
+        .chain(["kernel", "kernel_memory", "sysctl", "tcp_info", "guest", "stack"])
         .collect::<Vec<_>>();
     let missing: Vec<&str> =
         keys.into_iter().filter(|key| !said(key) && !elsewhere.contains(key)).collect();
     assert!(missing.is_empty(), "{missing:?}");
-    let profiles = tcp::profile::NAMES.iter().chain(&quic::profile::NAMES);
+    let quic = hosts::quic_profiles();
+    let profiles = tcp::profile::NAMES.iter().chain(&quic);
     for name in profiles.chain(&cc::registry::NAMES) {
         assert!(all.contains(&format!("= {name:?}\n")), "{name}");
     }

@@ -2,13 +2,16 @@
 
 use core::fmt;
 
-use scenario::{Overrides, load};
+use scenario::{Overrides, Stacks, load};
 use sim::scenario::StackSpec;
 
-/// A profile, with its congestion control.
+/// What precedes the name of a program that is a real QUIC stack.
+const PROGRAM: &str = "stack:";
+
+/// A profile or a real QUIC stack, with its congestion control.
 #[derive(Debug, Clone, PartialEq)]
 pub struct InteropStack {
-    /// As it was given: `PROFILE` or `PROFILE/CC`.
+    /// As it was given: `PROFILE`, `stack:NAME`, either with `/CC`.
     pub name: String,
     /// The stack of a host.
     pub stack: StackSpec,
@@ -32,20 +35,27 @@ impl fmt::Display for InteropStackError {
 impl core::error::Error for InteropStackError {}
 
 impl InteropStack {
-    /// Reads `PROFILE`, with its default congestion control, or `PROFILE/CC`.
+    /// Reads `PROFILE` or `stack:NAME`, with its default congestion control, or with `/CC`; `programs` are the stacks.
     ///
     /// # Errors
-    /// There is no such profile in this build, or it does not have the congestion control.
-    pub fn read(name: &str) -> Result<Self, InteropStackError> {
-        let host = match name.split_once('/') {
-            Some((profile, cc)) => format!("profile = {profile:?}\ncc = {cc:?}\n"),
-            None => format!("profile = {name:?}\n"),
+    /// There is no such profile in this build, or no such stack, or it does not have the congestion control.
+    pub fn read(name: &str, programs: Stacks) -> Result<Self, InteropStackError> {
+        let (stack, cc) =
+            name.split_once('/').map_or((name, None), |(stack, cc)| (stack, Some(cc)));
+        let mut host = match stack.strip_prefix(PROGRAM) {
+            // The profile is that of runs without the stack, of which there is none.
+            Some(program) => format!("profile = \"quic-rfc9002\"\nstack = {program:?}\n"),
+            None => format!("profile = {stack:?}\n"),
         };
+        if let Some(cc) = cc {
+            host += &format!("cc = {cc:?}\n");
+        }
         let text = format!(
             "[host.a]\n{host}[host.b]\n{host}[[path]]\nfrom = \"a\"\nto = \"b\"\nforward = []\nreturn = []\n\
              [[flow]]\nname = \"f\"\nfrom = \"a\"\nto = \"b\"\nbulk = \"1B\"\n"
         );
-        let errors = match load(&text, "stack", &Overrides::default()) {
+        let overrides = Overrides { stacks: programs, ..Overrides::default() };
+        let errors = match load(&text, "stack", &overrides) {
             Ok(loaded) => match loaded.scenario.hosts.into_iter().next() {
                 Some(host) => return Ok(Self { name: name.to_owned(), stack: host.stack }),
                 None => Vec::new(),
@@ -68,17 +78,8 @@ impl InteropStack {
         })
     }
 
-    /// Returns whether the two can have a connection: both TCP, both models of QUIC, or both the same real
-    /// implementation, as a model has no bytes.
+    /// Returns whether the two can have a connection.
     pub fn speaks_to(&self, other: &Self) -> bool {
-        match (&self.stack, &other.stack) {
-            (StackSpec::Tcp(_), StackSpec::Tcp(_)) | (StackSpec::Quic(_), StackSpec::Quic(_)) => {
-                true
-            }
-            (StackSpec::Real(one), StackSpec::Real(other)) => {
-                one.stack.name() == other.stack.name()
-            }
-            _ => false,
-        }
+        self.stack.speaks_with(&other.stack)
     }
 }

@@ -287,8 +287,13 @@ impl ReceiveSide {
                 timers.set(Purpose::DelayedAck, conn.clock.timer_at(now, 0));
             }
             None => timers.set_ticks(Purpose::DelayedAck, &conn.clock, now, span),
-            Some(at) => return conn.shortens_delay(timers, now, at, span),
+            Some(at) => {
+                if conn.shortens_delay(timers, now, at, span) {
+                    return true;
+                }
+            }
         }
+        self.compressed.leftover = timers.at(Purpose::DelayedAck);
         false
     }
 

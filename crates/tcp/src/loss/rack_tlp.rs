@@ -59,6 +59,11 @@ struct DuplicateInput {
 }
 
 impl RackTlpState {
+    /// `snd_nxt` after the tail loss probe that is outstanding (`tlp_high_seq`).
+    pub(crate) fn probe_end(&self) -> Option<Offset> {
+        self.tlp.probe_end()
+    }
+
     /// Processes a D-SACK, and returns the outcome of a tail loss probe.
     fn on_duplicate(&mut self, received: &ReceivedAck, input: &DuplicateInput) -> TlpOutcome {
         let duplicate = dsack::duplicate(received.th_ack, received.blocks());
@@ -108,6 +113,7 @@ impl SendSide {
             return;
         }
         self.begin_rate_sample();
+        self.begin_tx_sample(conn, cx.now, echoed);
         let echo =
             segment.timestamps.filter(|_| conn.negotiated.timestamps).map(|stamps| stamps.ecr);
         if advances {
@@ -134,6 +140,9 @@ impl SendSide {
             }
         }
         self.process_duplicate(conn, cx, received, &account);
+        if self.tracks_tx() {
+            self.note_probe_acked(received.th_ack);
+        }
         let repaired = reno && self.repairs_timeout();
         self.check_timeout(conn, cx, received, &account, duplicates, echo);
         let settled = self.settle_recovery(conn, cx, received, echo);
@@ -161,6 +170,7 @@ impl SendSide {
             }
             false => self.detect_losses(cx.now, true),
         };
+        self.report_lost(cx.now, account.packets);
         // FLAG_LOST_RETRANS
         let lost_again = self.scoreboard.sums().retransmission.packets < retransmitted;
         let sets = !old && self.sets_timer(advances, &account);
@@ -276,6 +286,7 @@ impl SendSide {
         let Some(loss) = self.loss_detector.rack_tlp() else { return };
         let verdict = loss.on_duplicate(received, &input);
         if unlikely(verdict == TlpOutcome::RepairedLoss) && !self.cc.in_recovery() {
+            self.report_repaired(cx.now, account.packets);
             // RFC 8985 section 7.4.2: the window is reduced at once, as for any loss.
             let change = self.cc.on_congested(&self.congested(conn, cx.now, Sign::Loss));
             self.note(conn, cx, change, Cause::LossProbe);

@@ -4,7 +4,7 @@
 //! about a millisecond (tcp_tso_autosize), and a smaller one is deferred if the next acknowledgment
 //! is near (tcp_tso_should_defer).
 
-use cc::{Controller, RateController};
+use cc::Controller;
 use machine::Cx;
 use record::{Purpose, Recorder, SendLimit, SentKind};
 use recovery::RttEstimator;
@@ -461,7 +461,11 @@ impl SendSide {
 
     /// tcp_tso_autosize.
     fn tso_autosize(&self, conn: &Connection, rule: LinuxBursts) -> u64 {
-        let least = self.cc.rate_based().map_or(rule.min_segments, RateController::min_burst);
+        let rate_based = self.cc.rate_based();
+        if let Some(segments) = rate_based.and_then(|cc| cc.burst(GSO_MAX)) {
+            return u64::from(segments);
+        }
+        let least = rate_based.map_or(rule.min_segments, |cc| cc.min_burst());
         let least = u64::from(least);
         let min_rtt = self.totals.min_rtt.map_or(0, Duration::as_micros);
         let shift = (min_rtt >> rule.rtt_log).min(63);

@@ -37,6 +37,9 @@ impl SendSide {
             && self.pacing_blocks(conn, timers, cx.now)
             && !self.probe_is_due()
         {
+            // tcp_write_xmit: what was sent before counts.
+            let limited = self.packets_in_flight() * conn.mss() >= self.cwnd();
+            self.validate_window(limited);
             Err(SendLimit::Pacing)
         } else if let Some(plan) = self.plan_retransmission(conn) {
             Ok(plan)

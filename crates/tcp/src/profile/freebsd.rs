@@ -120,6 +120,9 @@ pub(super) fn v13_0() -> TcpProfile {
         // TCP_MAXRXTSHIFT
         retries: 12,
         bbr_phase: 1,
+        bbr3_draws: &[],
+        clock_step: 1,
+        initial_packets: 10,
         syn: SynRule { linear_timeouts: 0, retries: 12, answer_retries: 12 },
         probe: ProbeRule::Byte { min: Duration::from_secs(5), max: Duration::from_secs(60) },
         // net.inet.tcp.keepidle, keepintvl, keepcnt (TCPTV_KEEP_IDLE, TCPTV_KEEPINTVL,

@@ -83,6 +83,10 @@ pub(super) fn v6_18() -> TcpProfile {
         // net.ipv4.tcp_retries2
         retries: 15,
         bbr_phase: 1,
+        bbr3_draws: &[],
+        clock_step: 1,
+        // TCP_INIT_CWND
+        initial_packets: 10,
         // net.ipv4.tcp_syn_linear_timeouts, tcp_syn_retries, tcp_synack_retries
         syn: SynRule { linear_timeouts: 4, retries: 6, answer_retries: 5 },
         probe: ProbeRule::Empty { max: Duration::from_secs(120) },

@@ -52,6 +52,9 @@ pub(super) fn textbook() -> TcpProfile {
         min_mss: 64,
         retries: 12,
         bbr_phase: 1,
+        bbr3_draws: &[],
+        clock_step: 1,
+        initial_packets: 10,
         syn: SynRule { linear_timeouts: 0, retries: 12, answer_retries: 12 },
         // RFC 9293 section 3.8.6.1 requires a byte of new data; RFC 1122 sets no bounds.
         probe: ProbeRule::Byte { min: Duration::from_secs(1), max: Duration::from_secs(60) },

@@ -9,6 +9,19 @@ pub(crate) struct RateState {
     pub(crate) delivery: DeliveryRates,
     /// The controller uses them.
     pub(super) controls: bool,
+    /// It bounds its flight by losses, for which packets record the flight they were sent with
+    /// (`RateController::needs_tx_state`).
+    pub(super) tracks_tx: bool,
+    /// Where reading the clock takes time in the context of a process: when the application was woken to write the
+    /// first data, and the bursts sent since.
+    pub(super) first_call: Option<(Instant, u32)>,
+    /// The current acknowledgment may be of a tail loss probe (`rs->is_acking_tlp_retrans_seq`).
+    pub(super) acks_probe: bool,
+    /// The current acknowledgment echoes congestion (`FLAG_ECE`).
+    pub(super) echoed: bool,
+    /// What the last tail loss probe repeated was sent while the sender was application-limited
+    /// (`tlp_orig_data_app_limited`).
+    pub(super) probe_app_limited: bool,
     /// The last rate that was not application-limited, or the highest since (`tp->rate_delivered`,
     /// `rate_interval_us`, `rate_app_limited`).
     #[serde(skip)]

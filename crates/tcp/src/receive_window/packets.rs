@@ -11,7 +11,7 @@ use units::Offset;
 use super::truesize::SK_BUFF;
 
 /// Most fragments of a packet (`MAX_SKB_FRAGS`).
-const MAX_SKB_FRAGS: u64 = 17;
+pub(super) const MAX_SKB_FRAGS: u64 = 17;
 
 /// A packet, or several merged.
 #[derive(Debug, Clone, Copy, serde::Deserialize, serde::Serialize)]

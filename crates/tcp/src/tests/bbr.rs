@@ -205,3 +205,32 @@ fn pacing_holds_back_a_fin() {
     let fin = pair.log.iter().position(|segment| segment.flags.has(packet::Flags::FIN)).unwrap();
     assert_eq!(pair.times[fin], held);
 }
+
+fn pair_of_version_3(bytes: u64) -> TcpPair {
+    let mut client = config("linux-6.12", TcpSide::Client);
+    client.algorithm = Algorithm::Bbr3;
+    let mut pair = TcpPair::new(client, config("linux-6.12", TcpSide::Server));
+    pair.to_write = bytes;
+    pair
+}
+
+#[test]
+fn version_3_reports_lost_packets_to_the_controller() {
+    let mut pair = pair_of_version_3(400 * 1_448);
+    pair.lose = |number, segment| segment.payload > 0 && (60..70).contains(&number);
+    pair.run(Duration::from_secs(5));
+    assert_eq!(pair.client.acknowledged().get(), 400 * 1_448);
+    assert!(pair.client.totals().retransmitted_packets > 0);
+    assert!(pair.client.snd.scoreboard.take_marked().is_empty());
+}
+
+#[test]
+fn version_3_looks_for_unsent_data_at_each_acknowledgment() {
+    // tcp_ack calls tcp_rate_check_app_limited: the last packets are sent without others behind them.
+    let mut pair = pair_of_version_3(30 * 1_448);
+    pair.run(Duration::from_millis(250));
+    assert!(!pair.client.snd.rates.as_ref().unwrap().delivery.app_limited());
+    pair.run(Duration::from_millis(450));
+    assert_eq!(pair.client.acknowledged().get(), 30 * 1_448);
+    assert!(pair.client.snd.rates.as_ref().unwrap().delivery.app_limited());
+}

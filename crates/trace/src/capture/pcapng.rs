@@ -14,6 +14,9 @@ use crate::blocks::{
 use crate::pcapng::{PacketDirection, option};
 use crate::window::Window;
 
+/// Block of decryption secrets (4.7), and the type of those of TLS: a key log.
+const DECRYPTION_SECRETS: u32 = 10;
+const TLS_KEY_LOG: u32 = 0x544c_534b;
 /// Packet block of the first drafts (appendix A).
 const OBSOLETE_PACKET: u32 = 2;
 const SIMPLE_PACKET: u32 = 3;
@@ -119,6 +122,7 @@ impl<R: Read> PcapngFrames<R> {
                 ENHANCED_PACKET | OBSOLETE_PACKET => 20,
                 SIMPLE_PACKET => 4,
                 INTERFACE_STATISTICS => 12,
+                DECRYPTION_SECRETS => 8,
                 _ => {
                     tally.other_blocks += 1;
                     continue;
@@ -138,6 +142,13 @@ impl<R: Read> PcapngFrames<R> {
                 }
                 INTERFACE_DESCRIPTION => self.interface(),
                 INTERFACE_STATISTICS => self.statistics(),
+                DECRYPTION_SECRETS => {
+                    tally.other_blocks += 1;
+                    match self.secrets() {
+                        Some((from, len)) => return NextFrame::Secrets { from, len },
+                        None => Ok(()),
+                    }
+                }
                 _ => match self.packet(offset, kind) {
                     Ok(place) => return NextFrame::Frame(place),
                     Err(kind) => Err(kind),
@@ -217,6 +228,18 @@ impl<R: Read> PcapngFrames<R> {
             self.interfaces[index].dropped = drops;
         }
         wrong
+    }
+
+    /// Where the secrets of TLS are in a block of decryption secrets (4.7); `None` of those of other protocols.
+    fn secrets(&self) -> Option<(usize, usize)> {
+        let (body, order) = (self.blocks.body(), self.blocks.order());
+        let len = (order.u32(body, 4) as usize).min(body.len() - 8);
+        (order.u32(body, 0) == TLS_KEY_LOG).then_some((8, len))
+    }
+
+    /// The bytes of secrets.
+    pub(super) fn secret_bytes(&self, from: usize, len: usize) -> &[u8] {
+        &self.blocks.body()[from..from + len]
     }
 
     /// Index of an interface of this section.

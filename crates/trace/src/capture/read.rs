@@ -25,6 +25,11 @@ enum FrameReader<R> {
 pub(super) enum NextFrame {
     Frame(pcap::FrameLocation),
     Problem(CaptureProblem),
+    /// Secrets of TLS: their offset in the block, and their length.
+    Secrets {
+        from: usize,
+        len: usize,
+    },
     End,
 }
 
@@ -82,6 +87,14 @@ impl<R: Read> CaptureReader<R> {
         let place = match next {
             NextFrame::Frame(place) => place,
             NextFrame::Problem(problem) => return Ok(Some(self.problem(problem))),
+            NextFrame::Secrets { from, len } => {
+                return Ok(match &self.form {
+                    FrameReader::PcapNg(frames) => {
+                        Some(CaptureItem::Secrets(frames.secret_bytes(from, len)))
+                    }
+                    FrameReader::Pcap(_) => None,
+                });
+            }
             NextFrame::End => return self.end(),
         };
         self.tally.frames += 1;

@@ -89,6 +89,7 @@ fn read(file: &[u8]) -> ReadResult {
                 reported.links.push((frame.interface, frame.linktype));
             }
             CaptureItem::Problem(problem) => reported.problems.push(problem),
+            CaptureItem::Secrets(_) => {}
         }
     }
     reported.interfaces = reader.interfaces().to_vec();

@@ -162,7 +162,7 @@ pub(super) struct Start {
 }
 
 /// Parses the beginning of a packet line: a timestamp and `IP` or `IP6`; with `-i any` the
-/// interface and the direction are between them.
+/// interface and the direction are between them; with `-e` the link header is in place of `IP`.
 pub(super) fn packet_start(line: &str) -> Option<Start> {
     let mut margin = 0;
     let mut quotes = 0;
@@ -178,12 +178,19 @@ pub(super) fn packet_start(line: &str) -> Option<Start> {
     let mut words = line[margin + stamp.len..].split_whitespace();
     let begins = match words.next()? {
         "IP" | "IP6" => true,
+        _ if has_link_header(&line[margin + stamp.len..]) => true,
         _ => {
             matches!(words.next()?, "In" | "Out" | "M" | "B" | "P")
                 && matches!(words.next()?, "IP" | "IP6")
         }
     };
     begins.then_some(Start { quotes, margin, stamp })
+}
+
+/// Returns whether a link header (`tcpdump -e`) is before an IP packet.
+fn has_link_header(rest: &str) -> bool {
+    let header = rest.split(": Flags [").next().unwrap_or(rest);
+    header.contains(" ethertype IPv4 (0x0800),") || header.contains(" ethertype IPv6 (0x86dd),")
 }
 
 /// Length of the blanks and the `quotes` quotation marks of `line`; `None` if it has fewer.

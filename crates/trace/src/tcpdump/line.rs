@@ -1,6 +1,6 @@
 //! A parsed packet line.
 
-use packet::{Flags, IpVersion, SackBlocks, Timestamps};
+use packet::{Flags, IpVersion, SackBlocks, SynExtras, Timestamps};
 use units::Duration;
 
 use super::TimestampKind;
@@ -94,6 +94,8 @@ pub struct LineOptions {
     pub sack_permitted: bool,
     /// `TS val .. ecr ..`.
     pub timestamps: Option<Timestamps>,
+    /// `mptcp`, `tfo`.
+    pub extras: SynExtras,
     /// `sack n {..}`, with numbers like those of the line.
     pub sack: SackBlocks,
 }

@@ -101,6 +101,19 @@ pub(super) fn read(from: &mut TokenCursor<'_>) -> Result<LineOptions, TextError>
                 from.need("sack")?;
                 options.sack = read_sack(from)?;
             }
+            // `mptcp 12 capable v1`
+            "mptcp" => {
+                options.extras.multipath = true;
+                skip_one(from)?;
+            }
+            // `tfo  cookiereq`, `tfo  cookie 0123456789abcdef`
+            "tfo" | "exp-tfo" => {
+                let start = from.rest();
+                skip_one(from)?;
+                let option = &start[..start.len() - from.rest().len()];
+                let (_, cookie) = option.split_once("cookie ").unwrap_or_default();
+                options.extras.fast_open = u8::try_from(cookie.trim().len() / 2).ok();
+            }
             _ => skip_one(from)?,
         }
         if !from.take(",") && !from.rest().starts_with(']') {

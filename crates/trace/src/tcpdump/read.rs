@@ -195,6 +195,21 @@ fn read_packet<'a>(from: &mut TokenCursor<'a>) -> Result<Option<TcpdumpLine<'a>>
         match from.until_blank("`IP` or `IP6`")? {
             "IP" => break IpVersion::V4,
             "IP6" => break IpVersion::V6,
+            // A link header (`-e`): `MAC > MAC, ethertype IPv4 (0x0800), length 74: `.
+            "ethertype" => {
+                let version = match from.until_blank("an ethertype")? {
+                    "IPv4" => IpVersion::V4,
+                    "IPv6" => IpVersion::V6,
+                    _ => continue,
+                };
+                from.until_blank("the number of the ethertype")?;
+                from.skip_blanks();
+                if from.peek_word() == "length" {
+                    from.until_blank("`length`")?;
+                    from.until_blank("the length of the frame")?;
+                }
+                break version;
+            }
             _ => {}
         }
     };

@@ -72,7 +72,7 @@ impl Talk {
                 window_scale: Some(window_scale),
                 sack_permitted: true,
                 layout,
-                fast_open: None,
+                ..SynOptions::default()
             })
         };
         self.say(
@@ -219,7 +219,7 @@ fn random_options(dice: &mut RandomStream, is_syn: bool) -> Options {
             window_scale: (dice.below(2) == 0).then(|| dice.below(15) as u8),
             sack_permitted: dice.below(2) == 0,
             layout: if dice.below(2) == 0 { SynLayout::FreeBsd } else { SynLayout::Linux },
-            fast_open: None,
+            ..SynOptions::default()
         });
     }
     let mut blocks = SackBlocks::EMPTY;

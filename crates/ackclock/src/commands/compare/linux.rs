@@ -4,10 +4,11 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use export::capture;
+use guest::card;
 use guest::compare::{ComparedPacket, Difference, FlowComparison, PacketRecord, compare};
 use guest::plan::BEFORE_END;
 use record::SenderState;
-use scenario::{KernelHost, Loaded};
+use scenario::{KernelHost, Stacks};
 use serde_json::{Value as Json, json};
 use sim::scenario::Scenario;
 use tcp::profile::Family;
@@ -24,8 +25,8 @@ use crate::commands::wire::{RealTimeRun, prepare, with_writes};
 use crate::failure::Failure;
 use crate::output::print;
 
-/// Memory of kernels that the scenario does not name.
-const MEMORY: Bytes = Bytes(64 << 20);
+/// Memory of kernels that the scenario does not name: enough for the windows of fast paths (`tcp_mem`).
+const MEMORY: Bytes = Bytes(512 << 20);
 /// Interval at which a kernel on the wire is asked for its `TCP_INFO`.
 const POLL: Duration = Duration::from_millis(1);
 
@@ -72,7 +73,10 @@ pub(super) struct Comparison {
 
 pub(super) fn run(args: GradesArgs) -> Result<ExitCode, Failure> {
     let grades = grades(&args);
-    let (file, mut loaded) = load_with_kernels(args.scenario)?;
+    let (file, mut loaded) = load_with_kernels(args.scenario.clone(), Stacks::Modelled)?;
+    if !loaded.stacks.is_empty() {
+        return super::stacks::run(args, loaded);
+    }
     let named = args.kernel.flatten();
     let by_kernel = grades.contains(&Grade::Kernel);
     if by_kernel && (named.is_some() || loaded.kernels.is_empty()) {
@@ -99,11 +103,31 @@ pub(super) fn run(args: GradesArgs) -> Result<ExitCode, Failure> {
         ("--sarif", &formats[1], args.sarif.as_deref()),
         ("--markdown", &formats[2], args.markdown.as_deref()),
     ])?;
-    let mut scenario = loaded.scenario.clone();
-    let mut runs = Vec::new();
-    for &grade in &grades {
-        runs.push(run_grade(grade, &mut scenario, &kernels, args.report.is_some())?);
+    let mut cards = Vec::new();
+    if by_kernel {
+        for kernel in &loaded.kernels {
+            let host = &mut loaded.scenario.hosts[kernel.host];
+            if card::apply(host) {
+                cards.push(host.name.clone());
+            }
+        }
     }
+    let mut scenario = loaded.scenario.clone();
+    let mut modelled = scenario.clone();
+    let mut runs: Vec<Option<GradeRun>> = grades.iter().map(|_| None).collect();
+    // Kernels first: they say when their applications are awake.
+    let mut order: Vec<usize> = (0..grades.len()).collect();
+    order.sort_by_key(|&number| grades[number] != Grade::Kernel);
+    for number in order {
+        let grade = grades[number];
+        let scenario = if grade == Grade::Model { &mut modelled } else { &mut scenario };
+        let run = run_grade(grade, scenario, &kernels, args.report.is_some())?;
+        if grade == Grade::Kernel {
+            card::start_as(&run.record, &mut modelled);
+        }
+        runs[number] = Some(run);
+    }
+    let runs: Vec<GradeRun> = runs.into_iter().flatten().collect();
     let mut comparisons = Vec::new();
     for other in 1..runs.len() {
         let [one, second] = [&runs[0], &runs[other]];
@@ -112,10 +136,14 @@ pub(super) fn run(args: GradesArgs) -> Result<ExitCode, Failure> {
         for (number, flow) in flows.iter().enumerate() {
             states.push(match &flow.first {
                 Some(first) => {
-                    let state = |run, packet| {
+                    let state = |run: &GradeRun, packet: &Option<ComparedPacket>| {
                         let at = Option::as_ref(packet)
                             .map_or(first.at_ns(), |packet: &ComparedPacket| packet.at_ns);
-                        state_before(&loaded, &kernels, run, number, at)
+                        let scenario = match run.grade {
+                            Grade::Model => &modelled,
+                            Grade::Kernel | Grade::Wire => &loaded.scenario,
+                        };
+                        state_before(scenario, &loaded.kernels, &kernels, run, number, at)
                     };
                     let [a, b] = &first.packets;
                     [state(one, a)?, state(second, b)?]
@@ -170,6 +198,7 @@ pub(super) fn run(args: GradesArgs) -> Result<ExitCode, Failure> {
             json!({
                 "scenario_sha256": loaded.sha256,
                 "kernels": names,
+                "cards_of_guests": cards,
                 "tolerance_ns": args.tolerance.as_nanos(),
                 "comparisons": comparisons,
             })
@@ -184,6 +213,13 @@ pub(super) fn run(args: GradesArgs) -> Result<ExitCode, Failure> {
         };
     }
     text.push('\n');
+    if !cards.is_empty() {
+        text += &format!(
+            "the model of {} has the card of a guest: driver.truesize = {}, driver.holds_packets = true\n",
+            cards.join(", "),
+            card::TRUESIZE
+        );
+    }
     for one in &comparisons {
         let grades = one.runs.map(|run| runs[run].grade.name());
         for (flow, states) in one.flows.iter().zip(&one.states) {
@@ -310,13 +346,14 @@ pub(in crate::commands) fn linux_hosts(
 /// What the end that opened the flow knew just before a packet at `at`. A model and a kernel run once more for
 /// that, the kernel to that time only: asking it moves no packet then.
 fn state_before(
-    loaded: &Loaded,
+    scenario: &Scenario,
+    hosts: &[KernelHost],
     kernels: &Kernels,
     run: &GradeRun,
     flow: usize,
     at_ns: u64,
 ) -> Result<Option<State>, Failure> {
-    let mut scenario = loaded.scenario.clone();
+    let mut scenario = scenario.clone();
     match run.grade {
         Grade::Model => {
             let mut record = PacketRecord::new(&mut scenario, Instant::from_nanos(at_ns));
@@ -328,7 +365,7 @@ fn state_before(
             let end = Duration::from_nanos((at_ns + BEFORE_END.as_nanos()).saturating_sub(1));
             scenario.duration = end.min(scenario.duration);
             let reports = kernels.reports(&scenario)?;
-            let host = loaded.kernels.iter().position(|one| one.host == scenario.flows[flow].from);
+            let host = hosts.iter().position(|one| one.host == scenario.flows[flow].from);
             let end = host.and_then(|host| reports.get(host)?.end(flow, false).cloned());
             Ok(end.map(|end| kernel_state(&end)))
         }

@@ -27,6 +27,8 @@ pub(super) struct ToolRequest {
 struct Diagnose {
     file: String,
     limit: Option<u32>,
+    #[serde(default = "yes")]
+    cures: bool,
 }
 
 #[derive(Deserialize)]
@@ -34,6 +36,13 @@ struct Diagnose {
 struct Flow {
     file: String,
     flow: u32,
+    #[serde(default = "yes")]
+    cures: bool,
+}
+
+/// Cures are tried by default.
+const fn yes() -> bool {
+    true
 }
 
 #[derive(Deserialize)]
@@ -98,10 +107,12 @@ impl ToolRequest {
         Some(match name {
             "diagnose" => parse(arguments).and_then(|of: Diagnose| {
                 let limit = of.limit.unwrap_or(CONNECTIONS[0]).clamp(1, CONNECTIONS[1]);
-                Ok(words("diagnose").positional(file(&of.file)?).option("limit", &limit).json())
+                let words = words("diagnose").positional(file(&of.file)?);
+                Ok(words.option("limit", &limit).cures(of.cures).json())
             }),
             "flow" => parse(arguments).and_then(|of: Flow| {
-                Ok(words("diagnose").positional(file(&of.file)?).option("flow", &of.flow).json())
+                let words = words("diagnose").positional(file(&of.file)?);
+                Ok(words.option("flow", &of.flow).cures(of.cures).json())
             }),
             "explain" => parse(arguments).and_then(|of: Explain| match of.code {
                 Some(code) if code.bytes().all(|byte| byte.is_ascii_alphanumeric()) => {
@@ -173,6 +184,10 @@ impl ToolRequest {
         values.iter().fold(self, |words, value| words.option(name, value))
     }
 
+    fn cures(self, are_tried: bool) -> Self {
+        if are_tried { self } else { self.positional("--no-cures") }
+    }
+
     fn json(self) -> Self {
         self.positional("--json")
     }
@@ -223,19 +238,24 @@ pub(super) fn list() -> Vec<Json> {
         |what: &str| json!({ "type": "array", "items": { "type": "string" }, "description": what });
     let set =
         texts("changes of the scenario, KEY=VALUE, such as path.delay=20ms or sender.cc=cubic");
+    let cures = json!({
+        "type": "boolean",
+        "description": "whether cures are tried in simulations of the transfers, which takes seconds [true]",
+    });
     let flow = number("number of the connection: Wireshark's tcp.stream");
     vec![
         tool(
             "diagnose",
             "Find out from a capture (pcap, pcapng, tcpdump text) or a qlog why transfers are slow: for each \
-             connection, worst first, the primary cause, findings with evidence, cost in seconds and cure",
-            &json!({ "file": file, "limit": number("connections at most [5]") }),
+             connection, worst first, the primary cause, findings with evidence, cost in seconds and cure, and in `cures` the \
+             time of the transfer with each cure, simulated",
+            &json!({ "file": file, "limit": number("connections at most [5]"), "cures": cures }),
             &["file"],
         ),
         tool(
             "flow",
-            "Diagnose one connection of a capture in full",
-            &json!({ "file": file, "flow": flow }),
+            "Diagnose one connection of a capture in full, with the cures tried",
+            &json!({ "file": file, "flow": flow, "cures": cures }),
             &["file", "flow"],
         ),
         tool(

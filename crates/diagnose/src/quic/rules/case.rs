@@ -6,7 +6,7 @@ use super::QuicRule;
 use crate::quic::analysis::{QuicAnalysis, QuicEpisode};
 use crate::quic::budget::QuicSpan;
 use crate::quic::clock::interval;
-use crate::rules::{Confidence, EvidenceItem, Finding, FindingHelp, Severity, number, rate};
+use crate::rules::{Confidence, EvidenceItem, Finding, FindingHelp, Severity, number, rate, size};
 
 /// A finding about the whole connection, with the severity of its cost.
 pub(super) fn finding(
@@ -33,9 +33,14 @@ pub(super) fn finding(
     }
 }
 
-/// Severity by cost: a tenth of the active time is a warning, half of it an error.
+/// Least cost of a warning in ns, as of captures.
+pub(super) const MIN_COST: u64 = 50_000_000;
+
+/// Severity by cost: a tenth of the active time is a warning, half of it an error, from 50 ms on.
 pub(super) fn severity(analysis: &QuicAnalysis, cost: u64) -> Severity {
-    if is_at_least(analysis, cost, 2) {
+    if cost < MIN_COST {
+        Severity::Note
+    } else if is_at_least(analysis, cost, 2) {
         Severity::Error
     } else if is_at_least(analysis, cost, 10) {
         Severity::Warning
@@ -60,6 +65,42 @@ pub(super) fn bound(analysis: &QuicAnalysis) -> &'static str {
         ""
     } else {
         "the rate of the path, whose queue was never seen, so the cost is an upper bound"
+    }
+}
+
+/// A receiver's window that holds this many times what a round trip needs at the rate of the transfer is no limit.
+const AMPLE: f64 = 3.0;
+
+/// Distinguishes a receiver that reads slowly from one that grants too little: by its first limit, beside the bytes of a
+/// round trip while the limit held.
+pub(super) fn reader(
+    analysis: &QuicAnalysis,
+    span: &QuicSpan,
+    first: Option<u64>,
+    found: &mut Finding,
+) {
+    let rtt = analysis.mean_rtt.or(analysis.round_trips.map(|[min, ..]| min));
+    let (Some(first), Some(rtt)) = (first.filter(|&first| first > 0), rtt) else {
+        let unseen = "whether the receiver's window is small or its application reads slowly";
+        found.unseen = match found.unseen.is_empty() {
+            true => unseen.to_owned(),
+            false => format!("{unseen}; {}", found.unseen),
+        };
+        return;
+    };
+    let bytes = if span.bytes > 0 { span.bytes } else { analysis.bytes() };
+    let needed = bytes as f64 * rtt as f64 / span.ns.max(1) as f64;
+    let of_host = if analysis.is_sender() { "the receiver" } else { "this host" };
+    if first as f64 >= AMPLE * needed {
+        found.kind = "slow-reader";
+        found.cause = format!(
+            "the application of {of_host} reads slowly: the first limit of {} is {:.0} times what a round trip carries",
+            size(first),
+            first as f64 / needed.max(1.0)
+        );
+    } else {
+        found.kind = "small-window";
+        found.cause = format!("{of_host} grants too little ahead: {} at first", size(first));
     }
 }
 
@@ -89,6 +130,7 @@ pub(super) fn episodes(
     keep: impl Fn(&QuicEpisode) -> bool,
 ) -> Option<EpisodeSum> {
     let mut sum = EpisodeSum::default();
+    let mut parts = [QuicSpan::default(); 2];
     for episode in analysis.episodes.iter().filter(|episode| keep(episode)) {
         if sum.count == 0 {
             (sum.interval.0, sum.events.0) = (episode.at, episode.events.0);
@@ -97,10 +139,13 @@ pub(super) fn episodes(
         sum.lost += episode.lost;
         sum.spurious += episode.spurious;
         sum.span.merge(&episode.span);
-        sum.interval.1 = episode.at.max(episode.span.interval.1);
-        sum.events.1 = episode.events.1.max(episode.span.events.1);
+        sum.interval.1 = sum.interval.1.max(episode.at).max(episode.span.interval.1);
+        sum.events.1 = sum.events.1.max(episode.events.1).max(episode.span.events.1);
+        // After a drop of its rate the path carries less.
+        let is_late = analysis.path_drop_at().is_some_and(|at| episode.at >= at);
+        parts[usize::from(is_late)].merge(&episode.span);
     }
-    sum.cost = analysis.lost_time(&sum.span);
+    sum.cost = parts.iter().map(|part| analysis.lost_time(part)).sum();
     (sum.count > 0).then_some(sum)
 }
 

@@ -14,7 +14,7 @@ use crate::quic::QuicAnalysis;
 use crate::quic::clock::{interval, seconds, time};
 use crate::rules::{
     Confidence, EvidenceItem, Finding, Remedy, RemedyHost, Severity, count, many, number, percent,
-    size,
+    rate, size,
 };
 
 pub(super) const RULE: QuicRule = QuicRule {
@@ -73,9 +73,12 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
     if analysis.passed_over > 0 {
         return Some(passed_over(analysis));
     }
-    let sum = episodes(analysis, |episode| !is_spurious(episode) && !episode.persistent)?;
+    let sum = episodes(analysis, |episode| {
+        !is_spurious(episode) && !episode.persistent && !episode.by_ce
+    })?;
     let real = sum.lost - sum.spurious;
-    if real == 0 {
+    // Packets of a size that vanishes are CC852's.
+    if real == 0 || super::cc852::has_vanished(analysis) {
         return None;
     }
     let share = percent(real, analysis.sent);
@@ -108,6 +111,23 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
             "packets were dropped without a queue to show for it: random loss, a policer, or a short queue"
         })
         .unseen(if sum.cost > 0 { bound(analysis) } else { "" });
+    if let Some(policer) = analysis.policer {
+        found.kind = "policer";
+        found.title = format!(
+            "a policer drops what exceeds {}: {} of {} packets, without a queue",
+            rate(policer.rate),
+            real,
+            analysis.sent
+        );
+        found.cause = format!(
+            "a token bucket of {} and {} drops {} of the {} lost packets, and delays none",
+            rate(policer.rate),
+            size(policer.burst as u64),
+            policer.lost.0,
+            policer.lost.1
+        );
+        found = found.with([number("policer_bps", policer.rate * 8.0, "", String::new())]);
+    }
     // Without a window the cost is unknown.
     if analysis.windows.is_none() && real * UNPRICED >= analysis.sent {
         found.severity = Severity::Error;
@@ -189,6 +209,14 @@ fn received(analysis: &QuicAnalysis) -> Option<Finding> {
         ])
         .because("packets were dropped on the path to this host or in its socket buffer, or the sender skipped numbers")
         .unseen("what it cost: the log of the sender shows its window");
+    // A path whose rate is constant is busy, and loses what does not fit its queue.
+    let is_heavy = arrivals.missing.saturating_mul(UNPRICED) >= all;
+    if !is_heavy && analysis.rates.is_steady(1) {
+        found.severity = Severity::Note;
+        found.cause = "the queue of a busy path overflowed: the rate is constant".to_owned();
+        found.confidence = Confidence::Medium;
+        return Some(found);
+    }
     found.severity = match arrivals.missing.saturating_mul(UNPRICED) >= all {
         true => Severity::Error,
         false => Severity::Warning,

@@ -52,7 +52,9 @@ max_ack_delay causes spurious ones.",
 fn check(analysis: &QuicAnalysis) -> Option<Finding> {
     let after = analysis.timeouts - analysis.handshake.timeouts.min(analysis.timeouts);
     let waited = analysis.budget.of(QuicLimiter::Timeout);
-    if after == 0 || !analysis.is_sender() && waited.ns == 0 {
+    // Packets of a size that vanishes are CC852's.
+    let has_vanished = super::cc852::has_vanished(analysis);
+    if after == 0 || has_vanished || !analysis.is_sender() && waited.ns == 0 {
         return None;
     }
     let rtt = analysis.round_trips.map_or(0, |[_, smoothed, _]| smoothed);

@@ -3,12 +3,14 @@
 //! Checks for ECN-CE counts in the ACKs received (RFC 9000 section 13.4): each increase is a
 //! congestion event (RFC 9002 section 7.1).
 //!
-//! Cost: none of its own; the window's is that of the path.
+//! Cost: the time in which the window limited the sender after such an event until it was regained, less the time its
+//! bytes take at the rate of the bottleneck.
 
 use super::QuicRule;
-use super::case::finding;
+use super::case::{bound, episodes, finding, path_rate};
 use crate::quic::QuicAnalysis;
-use crate::rules::{Finding, Remedy, count, many};
+use crate::quic::clock::{interval, seconds, time};
+use crate::rules::{Finding, Remedy, count, many, number};
 
 pub(super) const RULE: QuicRule = QuicRule {
     code: "CC815",
@@ -29,9 +31,24 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
         return None;
     }
     let title = format!("the path marked {}", many(analysis.ce, "packet"));
-    Some(
-        finding(analysis, &RULE, 0, title)
-            .with([count("ce_marks", analysis.ce, "marks", many(analysis.ce, "packet"))])
-            .because("an AQM on the path signals congestion with CE"),
-    )
+    let sum = episodes(analysis, |episode| episode.by_ce).unwrap_or_default();
+    let mut found = finding(analysis, &RULE, sum.cost, title);
+    if sum.count > 0 {
+        found = found.at(interval(sum.interval), sum.events).with([number(
+            "limited_s",
+            seconds(sum.span.ns),
+            "limited",
+            format!(
+                "the window for {} until it was regained, in {}",
+                time(sum.span.ns),
+                many(sum.count, "congestion event")
+            ),
+        )]);
+    }
+    let found = found
+        .with([count("ce_marks", analysis.ce, "marks", many(analysis.ce, "packet"))])
+        .with(path_rate(analysis))
+        .because("an AQM on the path signals congestion with CE")
+        .unseen(if sum.cost > 0 { bound(analysis) } else { "" });
+    Some(found)
 }

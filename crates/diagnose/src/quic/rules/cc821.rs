@@ -6,7 +6,7 @@
 //! Cost: that time less the time its bytes take at the rate of the bottleneck.
 
 use super::QuicRule;
-use super::case::{bound, finding, is_significant, path_rate};
+use super::case::{bound, finding, is_significant, path_rate, reader};
 use crate::quic::clock::{interval, seconds, time};
 use crate::quic::{QuicAnalysis, QuicLimiter};
 use crate::rules::{
@@ -92,8 +92,8 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
             count("max_in_flight_bytes", most, "in flight", format!("{} at most", size(most)))
         }))
         .because("the receiver grants too little ahead, or its application reads slowly")
-        .unseen("whether the receiver's window is small or its application reads slowly")
         .unseen(bound(analysis));
+    reader(analysis, span, analysis.flow.first.0, &mut found);
     if !analysis.is_sender() {
         found.confidence = Confidence::Medium;
         found.cause = "this host grants too little ahead, or its application reads slowly".into();

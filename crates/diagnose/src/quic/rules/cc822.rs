@@ -7,7 +7,7 @@
 //! Cost: that time less the time its bytes take at the rate of the bottleneck.
 
 use super::QuicRule;
-use super::case::{bound, finding, is_significant, path_rate};
+use super::case::{bound, finding, is_significant, path_rate, reader};
 use crate::quic::clock::{interval, seconds, time};
 use crate::quic::{QuicAnalysis, QuicLimiter};
 use crate::rules::{Confidence, Finding, Remedy, RemedyHost, count, many, number, percent, rate};
@@ -106,8 +106,8 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
         .because(
             "the receiver grants too little ahead for this stream, or its application reads slowly",
         )
-        .unseen("whether the receiver's window is small or its application reads slowly")
         .unseen(bound(analysis));
+    reader(analysis, span, analysis.flow.first.1, &mut found);
     if !analysis.is_sender() {
         found.confidence = Confidence::Medium;
     }

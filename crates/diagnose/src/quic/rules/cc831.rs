@@ -1,13 +1,16 @@
 //! CC831: the application is the limit (QUIC).
 //!
-//! Checks for time in which the window was open, no limit of the peer was reached, the pacer let
-//! the next packet leave, and nothing was sent.
+//! Checks, in this order: whether a host waits before its messages for a tenth of the time (`think-client`,
+//! `think-server`); whether at least ten exchanges go one after the other (`round-trips`); time in which the window was
+//! open, no limit of the peer was reached, the pacer let the next packet leave, no queue was standing, and nothing was
+//! sent, also within messages (`in-request`).
 //!
-//! Cost: that time. Idle time (nothing in flight for longer than a probe timeout) does not count.
+//! Cost: that time; of round trips their number times the shortest. Waits above 900 ms are rests of users.
 
 use super::QuicRule;
-use super::case::{finding, is_significant};
+use super::case::{MIN_COST, finding, is_significant};
 use crate::quic::clock::{interval, seconds, time};
+use crate::quic::exchange::LONGEST_WAIT;
 use crate::quic::{QuicAnalysis, QuicLimiter};
 use crate::rules::{
     Confidence, Finding, Remedy, RemedyHost, Severity, count, many, number, percent, rate, size,
@@ -49,20 +52,162 @@ slow for a while afterwards.",
     ],
 };
 
+/// Shortest mean think time: half of the 0.1 s that a person perceives as no delay at all.
+const MIN_MEAN: u64 = 50_000_000;
+/// Shortest sum of one or two waits of a server.
+const MIN_SINGLE: u64 = 200_000_000;
+/// Longest mean think time of a server: long polls and heartbeats take longer.
+const MAX_SERVER_MEAN: u64 = 10_000_000_000;
+/// Fewest turns of a server and of a client, which may wait for a user.
+const MIN_TURNS: [u64; 2] = [3, 5];
+/// A client's longest wait is at most this many times the mean: a program's are alike, a user's vary.
+const CLIENT_SPREAD: u64 = 4;
+/// Fewest exchanges that go one after the other for their round trips to be the limit.
+const MIN_EXCHANGES: u64 = 10;
+/// Fewest pauses within messages that are a habit.
+const MIN_PAUSES: u64 = 3;
+
 fn check(analysis: &QuicAnalysis) -> Option<Finding> {
-    let span = analysis.budget.of(QuicLimiter::Application);
-    if !analysis.is_sender() || !is_significant(analysis, span.ns) {
+    let found =
+        think_time(analysis).or_else(|| round_trips(analysis)).or_else(|| quiet(analysis))?;
+    Some(of_users(found, analysis))
+}
+
+/// A connection that mostly rests waits for its users, and so does one with messages of a datagram.
+fn of_users(mut found: Finding, analysis: &QuicAnalysis) -> Finding {
+    let is_small = analysis.bytes() < 10 * analysis.datagram;
+    let is_restful = analysis.rests() > analysis.work();
+    if is_small && found.kind.is_empty() || is_restful {
+        found.severity = Severity::Note;
+    }
+    found
+}
+
+/// Severity of a wait by the time without rests: a tenth of it is a warning, half of it an error.
+fn severity_of(cost: u64, work: u64) -> Severity {
+    match cost {
+        cost if cost < MIN_COST => Severity::Note,
+        cost if cost >= work.div_ceil(2) => Severity::Error,
+        cost if cost >= work.div_ceil(10) => Severity::Warning,
+        _ => Severity::Note,
+    }
+}
+
+/// A host that waits before its messages.
+fn think_time(analysis: &QuicAnalysis) -> Option<Finding> {
+    let exchange = &analysis.exchange;
+    let work = analysis.work();
+    let [min, ..] = analysis.round_trips.unwrap_or_default();
+    let queue = analysis.mean_rtt.unwrap_or(min).saturating_sub(min);
+    let client = analysis.client?;
+    // Pauses within messages are seen of this host only.
+    let totals = [exchange.local().total + exchange.pauses, exchange.remote().total];
+    let is_thinking = |&host: &usize| {
+        let waits = &exchange.waits[host];
+        let is_client = client == (host == 0);
+        if waits.count < MIN_TURNS[usize::from(is_client)] {
+            // A single late answer of a server is none of a user.
+            let is_late = waits.total >= MIN_SINGLE && waits.total * 10 >= work;
+            return !is_client && is_late && waits.total <= MAX_SERVER_MEAN * waits.count;
+        }
+        let rest = waits.total - waits.longest;
+        let mean = rest / (waits.count - 1);
+        // A few long waits are no sign of a slow host: it must hold without the longest one.
+        let is_most = totals[host] * 10 >= work && rest * 10 >= work.saturating_sub(waits.longest);
+        let is_usual = if is_client {
+            waits.longest <= LONGEST_WAIT && waits.longest <= mean * CLIENT_SPREAD
+        } else {
+            mean <= MAX_SERVER_MEAN
+        };
+        is_most && mean >= MIN_MEAN.max(2 * queue) && is_usual
+    };
+    let host = (0..2).filter(is_thinking).max_by_key(|&host| totals[host])?;
+    let (waits, total) = (&exchange.waits[host], totals[host]);
+    let (name, kind) = match client == (host == 0) {
+        true => ("client", "think-client"),
+        false => ("server", "think-server"),
+    };
+    let mean = waits.total / waits.count;
+    let title = format!(
+        "the {name} waits {} before its messages, {} of the time",
+        time(mean),
+        percent(total, work)
+    );
+    let mut found = finding(analysis, &RULE, total, title)
+        .at(interval(waits.interval), waits.events)
+        .with([
+            number(
+                "think_s",
+                seconds(waits.total),
+                "thinks",
+                format!("{} before {}", time(waits.total), many(waits.count, "message")),
+            ),
+            number("longest_think_s", seconds(waits.longest), "longest", time(waits.longest)),
+            number("mean_think_s", seconds(mean), "", String::new()),
+            count("turns", waits.count, "", String::new()),
+            number("goodput_bps", analysis.goodput() * 8.0, "goodput", rate(analysis.goodput())),
+        ])
+        .because(match host {
+            0 => "this host had what it waited for, the limits were open, and it sent nothing",
+            _ => "all that was sent had been acknowledged, and the peer sent nothing",
+        });
+    found.kind = kind;
+    found.severity = severity_of(total, work);
+    if host == 1 {
+        found.confidence = Confidence::Medium;
+        found = found.unseen("packets of the peer that were lost");
+    }
+    Some(found)
+}
+
+/// Exchanges that go one after the other: each costs a round trip.
+fn round_trips(analysis: &QuicAnalysis) -> Option<Finding> {
+    let exchange = &analysis.exchange;
+    let exchanges = exchange.rounds;
+    let [min, ..] = analysis.round_trips?;
+    let work = analysis.work();
+    let cost = exchanges.saturating_mul(min).min(work);
+    if exchanges < MIN_EXCHANGES || cost * 10 < work {
         return None;
     }
-    let share = percent(span.ns, analysis.budget.active());
+    let title = format!(
+        "{} go one after the other, each after a round trip of {}: {} of the time",
+        many(exchanges, "exchange"),
+        time(min),
+        percent(cost, work)
+    );
+    let mut found = finding(analysis, &RULE, cost, title)
+        .with([
+            count("exchanges", exchanges, "exchanges", exchanges.to_string()),
+            number("rtt_s", seconds(min), "round trip", time(min)),
+            number("goodput_bps", analysis.goodput() * 8.0, "goodput", rate(analysis.goodput())),
+        ])
+        .because("a host sends its next message only when it has the other's");
+    found.kind = "round-trips";
+    found.severity = severity_of(cost, work);
+    Some(found)
+}
+
+/// Nothing to send although nothing held the sender.
+fn quiet(analysis: &QuicAnalysis) -> Option<Finding> {
+    let span = analysis.budget.of(QuicLimiter::Application);
+    let exchange = &analysis.exchange;
+    // Pauses longer than a probe timeout are idle time in the budget.
+    let has_pauses = exchange.pause_count >= MIN_PAUSES;
+    let cost = if has_pauses { span.ns.max(exchange.pauses) } else { span.ns };
+    if !analysis.is_sender() || !is_significant(analysis, cost) {
+        return None;
+    }
+    let work = analysis.work();
+    let share = percent(cost, work);
     let title = format!("the application had nothing to send {share} of the time");
     let [_, _, window] = analysis.windows.unwrap_or_default();
     let pacing = &analysis.pacing;
     let used = if pacing.used_ns == 0 { 0.0 } else { pacing.used / pacing.used_ns as f64 };
-    let mut found = finding(analysis, &RULE, span.ns, title)
+    let mut found = finding(analysis, &RULE, cost, title)
         .at(interval(span.interval), span.events)
         .with([
-            number("waited_s", seconds(span.ns), "waited", time(span.ns)),
+            number("waited_s", seconds(cost), "waited", time(cost)),
             number(
                 "window_used",
                 used,
@@ -75,7 +220,14 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
             ),
             number("goodput_bps", analysis.goodput() * 8.0, "goodput", rate(analysis.goodput())),
         ])
-        .because("the window was open, the peer's limits were not reached, and nothing was sent");
+        .because(if analysis.frames_inferred {
+            "the window was open and nothing was sent"
+        } else {
+            "the window was open, the peer's limits were not reached, and nothing was sent"
+        });
+    if analysis.frames_inferred {
+        found = found.unseen("the peer's limits: the log has no frames");
+    }
     if analysis.reported_application > 0 {
         let text =
             format!("{} by the controller itself", many(analysis.reported_application, "time"));
@@ -93,8 +245,15 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
             "whether the application had no data, the stack did not run, or it paced below 1.25 windows per round trip: the log has no pacing rate"
         });
     }
-    // Short exchanges within the first window wait for nothing else.
-    if analysis.bytes() < 10 * analysis.datagram {
+    found.severity = severity_of(cost, work);
+    let turns = exchange.local().count.max(exchange.remote().count);
+    if has_pauses && turns >= MIN_PAUSES && exchange.pauses * 2 >= cost {
+        found.kind = "in-request";
+    }
+    // Messages of a datagram at intervals are those of speech or telemetry, on purpose.
+    let is_stream =
+        turns < MIN_PAUSES && analysis.stream_bytes <= exchange.messages * analysis.datagram;
+    if is_stream {
         found.severity = Severity::Note;
     }
     Some(found)

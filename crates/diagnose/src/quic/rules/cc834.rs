@@ -84,6 +84,9 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
     if !analysis.is_bottleneck_known() {
         found.confidence = Confidence::Medium;
     }
-    found.severity = found.severity.min(Severity::Warning);
+    // A connection that mostly rests begins anew each time.
+    let is_restful = analysis.rests() > analysis.work();
+    let most = if is_restful { Severity::Note } else { Severity::Warning };
+    found.severity = found.severity.min(most);
     Some(found)
 }

@@ -3,6 +3,8 @@
 //! Checks for time in which the window was full and round trips showed a queue, for a quarter of
 //! the active time, or the pacer kept the sender at the rate of the bottleneck.
 //!
+//! A mean queue of at least 200 ms and two round trips is a finding of its own, the kind `bufferbloat`.
+//!
 //! Cost: none; a standing queue delays other traffic.
 
 use super::QuicRule;
@@ -24,6 +26,11 @@ round trips delays everything else on the path (bufferbloat).",
         "nothing, if the rate is that of the line; against the queue: fq_codel or cake at the bottleneck, ECN, BBR",
     )],
 };
+
+/// Mean queue in ns that people notice in all that shares it: twice the 0.1 s that they perceive as no delay.
+const BLOAT: u64 = 200_000_000;
+/// Mean queue in round trips of the empty path that no controller needs.
+const BLOAT_TRIPS: u64 = 2;
 
 fn check(analysis: &QuicAnalysis) -> Option<Finding> {
     let bottleneck = analysis.bottleneck?;
@@ -62,6 +69,17 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
             ),
         ])
         .because("the sender kept the bottleneck busy, and round trips show its queue");
-    found.severity = Severity::Note;
+    let queue = mean.saturating_sub(min);
+    let is_bloat = queue >= BLOAT && queue >= BLOAT_TRIPS * min;
+    found.severity = if is_bloat { Severity::Warning } else { Severity::Note };
+    if is_bloat {
+        found.kind = "bufferbloat";
+        found.title = format!(
+            "a queue of {} on average stands at the bottleneck of {}",
+            time(queue),
+            rate(bottleneck)
+        );
+        found.cause = "the sender fills a queue that is much longer than the path needs".into();
+    }
     Some(found)
 }

@@ -4,14 +4,17 @@
 //! leaves a fifth of the transfer on either side, the rate after it is below half of that before it, and four
 //! fifths of the intervals are on their side.
 //!
-//! Cost: none of its own; what limited the transfer then is in the time budget.
+//! If a queue was standing for most of the time after it, the path changed (`rate-drop`).
+//!
+//! Cost: of a path that changed the time that the bytes after it took longer than at the rate before; else none of its own:
+//! what limited the transfer then is in the time budget.
 
 use super::QuicRule;
 use super::case::finding;
 use crate::quic::QuicAnalysis;
 use crate::quic::clock::{interval, seconds, time};
 use crate::quic::rates::RateDrop;
-use crate::rules::{EvidenceItem, Finding, Remedy, RemedyHost, Severity, number, rate};
+use crate::rules::{Confidence, EvidenceItem, Finding, Remedy, RemedyHost, Severity, number, rate};
 
 pub(super) const RULE: QuicRule = QuicRule {
     code: "CC837",
@@ -57,10 +60,21 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
     let drop = analysis.rates.drop(usize::from(!analysis.is_sender()))?;
     let (title, evidence) = facts(&drop);
     let period = (analysis.first + drop.at, analysis.first + drop.end);
-    let mut found = finding(analysis, &RULE, 0, title)
+    let of_path = analysis.path_drop == Some(drop);
+    let cost = if of_path { drop.cost() } else { 0 };
+    let mut found = finding(analysis, &RULE, cost, title)
         .at(interval(period), analysis.range)
         .with(evidence)
-        .because("the path, the window, flow control or the application changed");
-    found.severity = Severity::Note;
+        .because(if of_path {
+            "the bottleneck carries less than before: its capacity fell, or other traffic shares it"
+        } else {
+            "the window, flow control or the application changed"
+        });
+    if of_path {
+        found.kind = "rate-drop";
+        found.confidence = Confidence::Medium;
+    } else {
+        found.severity = Severity::Note;
+    }
     Some(found)
 }

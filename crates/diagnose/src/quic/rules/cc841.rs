@@ -10,7 +10,7 @@ use super::QuicRule;
 use super::case::{finding, is_significant};
 use crate::quic::clock::{interval, seconds, time};
 use crate::quic::{QuicAnalysis, QuicLimiter};
-use crate::rules::{Finding, Remedy, RemedyHost, Severity, count, many, number};
+use crate::rules::{Confidence, Finding, Remedy, RemedyHost, Severity, count, many, number, rate};
 
 pub(super) const RULE: QuicRule = QuicRule {
     code: "CC841",
@@ -43,7 +43,38 @@ timers, and ACK_FREQUENCY with too large a threshold.",
     ],
 };
 
+/// ACKs that wait on a full way back.
+fn return_path(analysis: &QuicAnalysis, back: f64) -> Finding {
+    let busy = analysis.budget.of(QuicLimiter::Path);
+    let cost = busy.ns + analysis.budget.of(QuicLimiter::Recovery).ns;
+    let [min, _, max] = analysis.round_trips.unwrap_or_default();
+    let mean = analysis.mean_rtt.unwrap_or(min);
+    let title = format!(
+        "the way back carries ACKs at {}: they wait there, and the data for them",
+        rate(back)
+    );
+    let mut found = finding(analysis, &RULE, cost, title)
+        .at(interval(busy.interval), busy.events)
+        .with([
+            number("return_path_bps", back * 8.0, "way back", rate(back)),
+            number(
+                "mean_rtt_s",
+                seconds(mean),
+                "round trip",
+                format!("{} at least, {} on average, {} at most", time(min), time(mean), time(max)),
+            ),
+        ])
+        .because("the time between two ACKs follows from their own length, not from what they acknowledge")
+        .unseen("the rate of the way there, so the cost is an upper bound");
+    found.kind = "return-path";
+    found.confidence = Confidence::Medium;
+    found
+}
+
 fn check(analysis: &QuicAnalysis) -> Option<Finding> {
+    if let Some(back) = analysis.return_path.filter(|_| analysis.is_sender()) {
+        return Some(return_path(analysis, back));
+    }
     let delays = &analysis.ack_delays;
     let [min, ..] = analysis.round_trips?;
     if delays.count < 10 {

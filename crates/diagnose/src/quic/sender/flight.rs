@@ -18,20 +18,28 @@ enum FlightSource {
     LengthsAndSums,
 }
 
-/// Bytes in flight: the own count, corrected by the log's.
+/// Bytes in flight: the own count of packets, corrected in both directions by the log's.
+///
+/// A log may report the bytes in flight before the packet or the ACK that changes them (quic-go: before the
+/// `packet_received`), or after it. So the difference between both counts is kept, and the next change of the own
+/// count that narrows it is taken for the one that the log has reported already.
 #[derive(Debug, Default)]
 pub(super) struct FlightMeter {
-    bytes: u64,
+    /// Bytes of the packets in flight by the own count.
+    counted: u64,
+    /// What the log counted more than that (positive) or less.
+    correction: i64,
     source: FlightSource,
 }
 
 impl FlightMeter {
     pub(super) const fn bytes(&self) -> u64 {
-        self.bytes
+        self.counted.saturating_add_signed(self.correction)
     }
 
-    pub(super) const fn is_empty(&self) -> bool {
-        self.bytes == 0
+    /// Whether nothing is in flight. Bytes that only the log counts are those of a packet that it reports next.
+    pub(super) fn is_empty(&self) -> bool {
+        self.bytes() == 0 || self.counted == 0 && self.source != FlightSource::Sums
     }
 
     /// Whether the log shows the bytes in flight.
@@ -41,7 +49,7 @@ impl FlightMeter {
 
     /// Bytes in flight; `None` if the log does not show them.
     pub(super) fn known(&self) -> Option<u64> {
-        self.is_known().then_some(self.bytes)
+        self.is_known().then_some(self.bytes())
     }
 
     /// The log has the length of a packet.
@@ -52,23 +60,29 @@ impl FlightMeter {
         };
     }
 
-    /// The log has the bytes in flight. Logs that report the bytes of a packet before the packet itself
-    /// must not count it twice, so only a lower value corrects the own count.
-    pub(super) fn on_sum(&mut self, logged: u64) {
-        (self.bytes, self.source) = match self.source {
-            FlightSource::None | FlightSource::Sums => (logged, FlightSource::Sums),
-            FlightSource::Lengths | FlightSource::LengthsAndSums => {
-                (self.bytes.min(logged), FlightSource::LengthsAndSums)
-            }
+    /// The log has the bytes in flight.
+    pub(super) const fn on_sum(&mut self, logged: u64) {
+        self.source = match self.source {
+            FlightSource::None | FlightSource::Sums => FlightSource::Sums,
+            FlightSource::Lengths | FlightSource::LengthsAndSums => FlightSource::LengthsAndSums,
         };
+        self.correction = logged.cast_signed().saturating_sub(self.counted.cast_signed());
     }
 
-    pub(super) const fn add(&mut self, bytes: u64) {
-        self.bytes = self.bytes.saturating_add(bytes);
+    /// Adds a packet that was sent.
+    pub(super) fn add(&mut self, bytes: u64) {
+        self.counted = self.counted.saturating_add(bytes);
+        if self.correction > 0 {
+            self.correction = self.correction.saturating_sub_unsigned(bytes).max(0);
+        }
     }
 
-    pub(super) const fn remove(&mut self, bytes: u64) {
-        self.bytes = self.bytes.saturating_sub(bytes);
+    /// Removes packets that are in flight no longer.
+    pub(super) fn remove(&mut self, bytes: u64) {
+        self.counted = self.counted.saturating_sub(bytes);
+        if self.correction < 0 {
+            self.correction = self.correction.saturating_add_unsigned(bytes).min(0);
+        }
     }
 }
 
@@ -81,11 +95,30 @@ pub(super) struct DeliveryMeter {
     pub(super) first_sent: Instant,
     /// Largest rate with a queue at the bottleneck, in bytes per second; 0 without one.
     pub(super) rate: f64,
+    /// Moving average of these rates.
+    recent: f64,
+    /// Bytes that wait at the bottleneck by that rate, at the time `backlog_at`.
+    backlog: f64,
+    backlog_at: Instant,
+    /// Bytes delivered until which rates are those of the application.
+    limited_until: u64,
 }
+
+/// Weight of a rate in their moving average.
+const WEIGHT: f64 = 0.125;
 
 impl Default for DeliveryMeter {
     fn default() -> Self {
-        Self { bytes: 0, at: Instant::ZERO, first_sent: Instant::ZERO, rate: 0.0 }
+        Self {
+            bytes: 0,
+            at: Instant::ZERO,
+            first_sent: Instant::ZERO,
+            rate: 0.0,
+            recent: 0.0,
+            backlog: 0.0,
+            backlog_at: Instant::ZERO,
+            limited_until: 0,
+        }
     }
 }
 
@@ -111,7 +144,72 @@ impl DeliveryMeter {
         let elapsed = newest.at.since(newest.first_sent).max(at.since(newest.delivered_at));
         if min_rtt.is_some_and(|min| elapsed >= min && !elapsed.is_zero()) {
             let delivered = (self.bytes - newest.delivered) as f64;
-            self.rate = self.rate.max(delivered * 1e9 / elapsed.as_nanos() as f64);
+            let rate = delivered * 1e9 / elapsed.as_nanos() as f64;
+            self.rate = self.rate.max(rate);
+            let first = self.recent <= 0.0;
+            // The application's rate says only that the path carries as much.
+            let is_limited = newest.delivered < self.limited_until;
+            self.recent = match is_limited {
+                true => self.recent.max(rate),
+                false if first => rate,
+                false => self.recent + WEIGHT * (rate - self.recent),
+            };
         }
+    }
+
+    /// The application has nothing to send while `flight` bytes are in flight.
+    pub(super) const fn on_application_limit(&mut self, flight: u64) {
+        self.limited_until = self.bytes.saturating_add(flight).saturating_add(1);
+    }
+
+    /// Counts a packet sent into the backlog of the bottleneck.
+    pub(super) fn on_sent(&mut self, at: Instant, bytes: u64) {
+        let drained = self.recent * at.since(self.backlog_at).as_secs_f64();
+        self.backlog = (self.backlog - drained).max(0.0) + bytes as f64;
+        self.backlog_at = at;
+    }
+
+    /// When the bottleneck has carried all that was sent, as far as its rate is known.
+    pub(super) fn busy_until(&self) -> Instant {
+        if self.recent <= 0.0 {
+            return Instant::ZERO;
+        }
+        let left = (self.backlog * 1e9 / self.recent).min(1e15);
+        self.backlog_at + Duration::from_nanos(left as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sum_corrects_the_count_in_both_directions() {
+        let mut flight = FlightMeter::default();
+        flight.on_length();
+        flight.add(3_000);
+        flight.on_sum(2_000);
+        assert_eq!(flight.bytes(), 2_000);
+        flight.on_sum(5_000);
+        assert_eq!(flight.bytes(), 5_000);
+    }
+
+    #[test]
+    fn what_the_log_reported_before_its_reason_is_not_counted_twice() {
+        let mut flight = FlightMeter::default();
+        flight.on_length();
+        flight.add(10_000);
+        // The metrics, then the ACK that they follow from.
+        flight.on_sum(8_000);
+        flight.remove(2_000);
+        assert_eq!(flight.bytes(), 8_000);
+        // The metrics, then the packet.
+        flight.on_sum(9_000);
+        flight.add(1_000);
+        assert_eq!(flight.bytes(), 9_000);
+        // Without metrics the count goes on.
+        flight.add(1_000);
+        flight.remove(4_000);
+        assert_eq!(flight.bytes(), 6_000);
     }
 }

@@ -11,7 +11,10 @@ impl QuicSender {
             return if limited { QuicLimiter::AntiAmplification } else { QuicLimiter::Handshake };
         }
         let is_full = |(window, flight): (u64, u64)| flight.saturating_add(out.datagram) > window;
-        if self.window.size.zip(self.flight.known()).is_some_and(is_full) {
+        // An inferred window is what was in flight: at a limit of the peer that is the limit.
+        let is_blocked = self.streams.is_blocked() || self.streams.is_stream_blocked();
+        let is_peers = out.window_inferred && is_blocked;
+        if !is_peers && self.window.size.zip(self.flight.known()).is_some_and(is_full) {
             return self.window_limiter(out);
         }
         if self.streams.is_blocked() {

@@ -3,7 +3,7 @@
 use units::Duration;
 
 use super::{MAX_ACK_DELAY, QuicSender};
-use crate::quic::analysis::QuicAnalysis;
+use crate::quic::analysis::{QuicAnalysis, QuicPlateau};
 use crate::quic::budget::QuicLimiter;
 use crate::quic::clock::LogEvent;
 
@@ -26,6 +26,8 @@ impl QuicSender {
         let Some(waited) = self.timeouts.expire(now.at) else { return };
         out.timeouts += 1;
         out.unanswered += 1;
+        // Nothing is acknowledged, so nothing can grow.
+        self.plateau = QuicPlateau::default();
         if out.handshake.complete.is_none() {
             out.handshake.timeouts += 1;
         }

@@ -2,6 +2,8 @@
 
 use units::Instant;
 
+use super::round_trips::GRANULARITY;
+
 /// The state of the controller, as the log names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum ReportedState {
@@ -37,7 +39,9 @@ impl SenderWindow {
     /// Its size when a loss is detected: some logs report the reduced window before the loss.
     pub(super) fn before_loss(&self, at: Instant) -> Option<u64> {
         match self.before {
-            Some((before, changed)) if changed == at => self.size.max(Some(before)),
+            Some((before, changed)) if at.since(changed) <= GRANULARITY => {
+                self.size.max(Some(before))
+            }
             _ => self.size,
         }
     }
@@ -73,6 +77,8 @@ pub(super) struct RecoveryState {
     pub(super) target: u64,
     /// The window has fallen below the target.
     has_fallen: bool,
+    /// It ended slow start before the path was full, and lasts until it is.
+    awaits_queue: bool,
 }
 
 impl RecoveryState {
@@ -87,7 +93,14 @@ impl RecoveryState {
 
     /// Begins a recovery at `at` with the window before it, and the present one, which some logs have
     /// reduced already.
-    pub(super) fn begin(&mut self, at: Instant, before: Option<u64>, window: Option<u64>) {
+    pub(super) fn begin(
+        &mut self,
+        at: Instant,
+        before: Option<u64>,
+        window: Option<u64>,
+        is_early: bool,
+    ) {
+        self.awaits_queue |= is_early;
         self.since = Some(at);
         let target = if self.episode.is_some() { self.target } else { 0 };
         self.target = target.max(before.unwrap_or(0));
@@ -99,8 +112,17 @@ impl RecoveryState {
     /// does not reduce it, the event ends with the recovery.
     pub(super) fn on_window(&mut self, window: u64, is_later: bool) {
         self.has_fallen |= window < self.target;
-        if window >= self.target && is_later && (self.has_fallen || !self.is_open()) {
-            self.episode = None;
+        let is_regained = self.has_fallen && !self.awaits_queue;
+        let is_unreduced = !self.has_fallen && !self.is_open();
+        if window >= self.target && is_later && (is_regained || is_unreduced) {
+            (self.episode, self.awaits_queue) = (None, false);
+        }
+    }
+
+    /// A queue shows that the window fills the path.
+    pub(super) const fn on_queue(&mut self) {
+        if self.awaits_queue && !self.is_open() {
+            (self.awaits_queue, self.episode) = (false, None);
         }
     }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::element::{ParsedDirection, PathElement};
-use super::quantity::{Percent, count, ipfw_queue, ipfw_rate, probability, time};
+use super::quantity::{Percent, count, ipfw_queue, ipfw_rate, probability, time, time_text};
 use super::tokens::{Given, ImportError, ScriptToken, TokenReader, set_once};
 
 /// Queue of a pipe without the option (ipfw(8)).
@@ -172,8 +172,11 @@ impl Pipe<'_> {
             });
         }
         if let Some(delay) = self.delay {
-            elements.push(PathElement::new(delay.token, format!("delay = \"{}ns\"", delay.value)));
+            elements.push(PathElement::new(
+                delay.token,
+                format!("delay = \"{}\"", time_text(delay.value)),
+            ));
         }
-        ParsedDirection { position: self.number.token.position, elements }
+        ParsedDirection { position: self.number.token.position, elements, is_loopback: false }
     }
 }

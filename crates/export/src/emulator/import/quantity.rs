@@ -44,6 +44,13 @@ impl Decimal {
         u64::try_from(product / divisor).ok()
     }
 
+    /// Multiplies by the fraction `numerator / denominator`, rounded down.
+    fn scaled_down(self, numerator: u64, denominator: u64) -> Option<u64> {
+        let product = self.mantissa.checked_mul(u128::from(numerator))?;
+        let divisor = self.unit().checked_mul(u128::from(denominator))?;
+        u64::try_from(product / divisor).ok()
+    }
+
     /// Returns `whole` less this number; `None` if that is below zero.
     fn less_than(self, whole: u128) -> Option<Self> {
         let mantissa = (whole * self.unit()).checked_sub(self.mantissa)?;
@@ -157,6 +164,15 @@ pub(super) fn time(token: ScriptToken<'_>, bare: &str) -> Result<u64, ImportErro
     convert(token, number, (scale, 1), "nanoseconds")
 }
 
+/// Writes a time in nanoseconds in the largest unit that has no fraction.
+pub(super) fn time_text(ns: u64) -> String {
+    match ns {
+        ns if ns % 1_000_000 == 0 => format!("{}ms", ns / 1_000_000),
+        ns if ns % 1_000 == 0 => format!("{}us", ns / 1_000),
+        ns => format!("{ns}ns"),
+    }
+}
+
 /// Reads a rate of tc in bit/s (iproute2, lib/utils_math.c); `bps` is bytes per second.
 pub(super) fn tc_rate(token: ScriptToken<'_>) -> Result<u64, ImportError> {
     let expected = "a rate such as 10mbit";
@@ -221,7 +237,10 @@ pub(super) fn tc_size(token: ScriptToken<'_>) -> Result<u64, ImportError> {
         "gbit" => (1 << 30, 8),
         _ => return Err(token.error(format!("`{}`: expected {expected}", token.text))),
     };
-    convert(token, number, ratio, "bytes")
+    // tc rounds down.
+    number
+        .scaled_down(ratio.0, ratio.1)
+        .ok_or_else(|| token.error(format!("`{}` is out of range", token.text)))
 }
 
 /// Reads dummynet's `queue`: slots, or a size in bytes; the result is a size of a scenario.

@@ -1,7 +1,7 @@
 //! Options of tbf (iproute2, tc/q_tbf.c) as a shaper.
 
-use super::element::PathElement;
-use super::quantity::{tc_rate, tc_size, time};
+use super::quantity::{count, tc_rate, tc_size, time};
+use super::rate_limit::RateLimit;
 use super::tokens::{Given, ImportError, ScriptToken, TokenReader, set_once};
 
 /// A packet of an Ethernet path: a smaller limit or bucket would drop all of them.
@@ -16,6 +16,8 @@ pub(super) struct TbfOptions<'t> {
     burst: u64,
     /// In bytes.
     limit: u64,
+    /// How the limit was written.
+    limit_text: String,
 }
 
 impl<'t> TbfOptions<'t> {
@@ -34,6 +36,14 @@ impl<'t> TbfOptions<'t> {
                 "limit" => set_once(&mut limit, option, tc_size(reader.value("a size")?)?)?,
                 "latency" | "lat" => {
                     set_once(&mut latency, option, time(reader.value("a time")?, "us")?)?;
+                }
+                // The defaults, which some scripts write.
+                "overhead" | "mpu" => {
+                    let value = reader.value("bytes")?;
+                    if count(value, "bytes")? != 0 {
+                        let message = format!("tbf: `{}` is not supported", option.text);
+                        return Err(option.error(message));
+                    }
                 }
                 other => {
                     return Err(option.error(format!("tbf: option `{other}` is not supported")));
@@ -62,16 +72,19 @@ impl<'t> TbfOptions<'t> {
                 return Err(given.token.error(message));
             }
         }
-        Ok(Self { rate, burst: burst.value, limit: limit.value })
+        let limit_text = format!("{} of {} bytes", limit.token.text, limit.value);
+        Ok(Self { rate, burst: burst.value, limit: limit.value, limit_text })
     }
 
-    /// Returns the shaper.
-    pub(super) fn element(&self) -> PathElement {
-        let (rate, burst, limit) = (self.rate.value, self.burst, self.limit);
-        let text = format!(
-            "shaper = {{ rate = \"{rate}bit/s\", burst = \"{burst}B\", buffer = \"{limit}B\" }}"
-        );
-        PathElement::new(self.rate.token, text)
+    /// Returns the token bucket.
+    pub(super) fn bucket(&self) -> RateLimit<'t> {
+        RateLimit {
+            rate: self.rate,
+            burst: self.burst,
+            buffer: format!("{}B", self.limit),
+            notes: Vec::new(),
+            unused_limit: Some(self.limit_text.clone()),
+        }
     }
 }
 

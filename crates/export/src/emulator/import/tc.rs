@@ -1,17 +1,33 @@
-//! `tc qdisc` commands and what `tc qdisc show` prints: the qdiscs of each device, root first.
+//! `tc` commands and what `tc qdisc show` and `tc class show` print: the qdiscs, classes and filters
+//! of each device.
 //!
-//! A qdisc that was read is part of the path or named in an error.
+//! A qdisc, class or filter that was read is part of the path or named in an error ([`tree`]).
+
+mod tree;
 
 use std::collections::BTreeMap;
 
-use super::element::ParsedDirection;
+use super::element::{ParsedDirection, QueueModel};
+use super::filter::TcFilter;
+use super::htb::{HtbClass, HtbOptions, PrioOptions};
 use super::netem::NetemOptions;
 use super::quantity::count;
+use super::queue::{not_modelled, queue};
 use super::tbf::TbfOptions;
-use super::tokens::{ImportError, ScriptToken, TokenPosition, TokenReader};
+use super::tokens::{ImportError, ScriptToken, TokenReader};
 
 /// Network namespace and name of a device.
 type DeviceName<'t> = (&'t str, &'t str);
+
+/// Handle of a qdisc, with minor 0, or of a class.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct ClassHandle {
+    pub(super) major: u16,
+    pub(super) minor: u16,
+}
+
+/// Handle of the qdisc of incoming packets.
+const INGRESS: u16 = 0xffff;
 
 /// Qdiscs of all devices, in the order of the script.
 #[derive(Debug, Default)]
@@ -21,13 +37,19 @@ pub(super) struct TcDevices<'t> {
     named: BTreeMap<DeviceName<'t>, usize>,
 }
 
-/// The qdiscs of a device.
+/// What a device has.
 #[derive(Debug, Default)]
-struct TcDevice<'t> {
+pub(super) struct TcDevice<'t> {
     name: &'t str,
     root: Option<Qdisc<'t>>,
     /// The other qdiscs, with the word that names their parent.
-    children: Vec<(Qdisc<'t>, ScriptToken<'t>, u16)>,
+    children: Vec<(Qdisc<'t>, ScriptToken<'t>, ClassHandle)>,
+    classes: Vec<TcClass<'t>>,
+    filters: Vec<TcFilter<'t>>,
+    /// The word `ingress` or `clsact`.
+    ingress: Option<ScriptToken<'t>>,
+    /// Its handle.
+    ingress_handle: u16,
 }
 
 #[derive(Debug)]
@@ -42,17 +64,37 @@ struct Qdisc<'t> {
 enum QdiscOptions<'t> {
     Netem(Box<NetemOptions<'t>>),
     Tbf(TbfOptions<'t>),
-    /// A device without a queue.
+    Htb(HtbOptions),
+    Prio(PrioOptions),
+    Queue {
+        model: QueueModel,
+        /// What `tc qdisc show` prints of a device without commands.
+        is_default: bool,
+    },
+    /// A device without a queue of its own.
     NoQueue,
 }
 
-/// Where a qdisc is attached.
+#[derive(Debug)]
+struct TcClass<'t> {
+    token: ScriptToken<'t>,
+    handle: ClassHandle,
+    /// `None` for the root.
+    parent: Option<ClassHandle>,
+    htb: HtbClass<'t>,
+}
+
+/// Where a qdisc, class or filter is attached.
 #[derive(Debug, Default)]
 struct Attachment<'t> {
     device: Option<ScriptToken<'t>>,
     root: Option<ScriptToken<'t>>,
-    parent: Option<(ScriptToken<'t>, u16)>,
-    handle: Option<u16>,
+    parent: Option<(ScriptToken<'t>, ClassHandle)>,
+    handle: Option<ClassHandle>,
+    class: Option<(ScriptToken<'t>, ClassHandle)>,
+    ingress: Option<ScriptToken<'t>>,
+    /// Whether it is that of a filter.
+    is_filter: bool,
 }
 
 impl<'t> TcDevices<'t> {
@@ -62,43 +104,105 @@ impl<'t> TcDevices<'t> {
         namespace: &'t str,
         reader: &mut TokenReader<'t>,
     ) -> Result<(), ImportError> {
-        let object = reader.value("`qdisc`")?;
-        if object.text != "qdisc" {
-            let text = object.text;
-            return Err(object.error(format!("tc: `{text}` is not supported, only `qdisc`")));
-        }
-        let verb = reader.value("`add`")?;
-        match verb.text {
-            "add" | "replace" | "change" => {
-                let mut attachment = Attachment::default();
-                let kind = loop {
-                    let word = reader.value("a qdisc")?;
-                    if !attachment.option(word, reader)? {
-                        break word;
-                    }
-                };
-                self.add(namespace, kind, &attachment, reader)
+        let mut namespace = namespace;
+        while let Some(option) = reader.next_if(|word| word.starts_with('-')) {
+            match option.text {
+                "-s" | "-d" | "-p" | "-r" | "-force" | "-iec" | "-statistics" | "-details" => {}
+                "-n" | "-net" | "-netns" => namespace = reader.value("a namespace")?.text,
+                other => return Err(option.error(format!("tc: option `{other}` is not supported"))),
             }
-            "del" | "delete" => self.delete(namespace, verb, reader),
-            other => Err(verb.error(format!("tc qdisc: `{other}` is not supported"))),
+        }
+        let object = reader.value("`qdisc`")?;
+        let verb = reader.value("`add`")?;
+        if matches!(verb.text, "show" | "list" | "ls") {
+            while reader.next().is_some() {}
+            return Ok(());
+        }
+        let adds = matches!(verb.text, "add" | "replace" | "change");
+        match object.text {
+            "qdisc" if matches!(verb.text, "del" | "delete") => {
+                self.delete(namespace, verb, reader)
+            }
+            "qdisc" if adds => {
+                let mut attachment = Attachment::default();
+                let kind = self.attach(&mut attachment, reader, "a qdisc")?;
+                self.add(namespace, kind, &attachment, reader, false)
+            }
+            "class" if adds => self.add_class(namespace, reader),
+            "filter" if adds => self.add_filter(namespace, reader),
+            "qdisc" | "class" | "filter" => {
+                let text = format!("tc {}: `{}` is not supported", object.text, verb.text);
+                Err(verb.error(text))
+            }
+            other => {
+                let message =
+                    format!("tc: `{other}` is not supported, only `qdisc`, `class` and `filter`");
+                Err(object.error(message))
+            }
         }
     }
 
-    /// Reads a line of `tc qdisc show` after the word `qdisc`.
-    pub(super) fn shown(&mut self, reader: &mut TokenReader<'t>) -> Result<(), ImportError> {
-        let kind = reader.value("a qdisc")?;
-        let handle = reader.value("a handle such as 8001:")?;
-        let mut attachment = Attachment { handle: Some(major(handle)?), ..Attachment::default() };
-        while let Some(word) =
-            reader.next_if(|word| matches!(word, "dev" | "root" | "parent" | "refcnt"))
-        {
-            if word.text == "refcnt" {
-                count(reader.value("a number")?, "a number")?;
-            } else {
-                attachment.option(word, reader)?;
+    /// Reads where something is attached; returns the word after that.
+    fn attach(
+        &self,
+        attachment: &mut Attachment<'t>,
+        reader: &mut TokenReader<'t>,
+        expected: &str,
+    ) -> Result<ScriptToken<'t>, ImportError> {
+        loop {
+            let word = reader.value(expected)?;
+            if !attachment.option(word, reader)? {
+                return Ok(word);
             }
         }
-        self.add("", kind, &attachment, reader)
+    }
+
+    /// Reads a line of `tc qdisc show` or `tc class show`, or of a batch file, after the first word.
+    pub(super) fn shown(
+        &mut self,
+        object: ScriptToken<'t>,
+        reader: &mut TokenReader<'t>,
+    ) -> Result<(), ImportError> {
+        let kind = reader.value("a qdisc")?;
+        let adds = matches!(kind.text, "add" | "replace" | "change");
+        match object.text {
+            "qdisc" if adds => {
+                let mut attachment = Attachment::default();
+                let kind = self.attach(&mut attachment, reader, "a qdisc")?;
+                return self.add("", kind, &attachment, reader, false);
+            }
+            "class" if adds => return self.add_class("", reader),
+            "filter" if adds => return self.add_filter("", reader),
+            "filter" => return Err(kind.error("the output of `tc filter show` is not supported")),
+            _ => {}
+        }
+        let handle = reader.value("a handle such as 8001:")?;
+        let mut attachment = Attachment::default();
+        if object.text == "class" {
+            attachment.class = Some((handle, ClassHandle::read(handle)?));
+        } else {
+            attachment.handle = Some(ClassHandle::read(handle)?);
+        }
+        while let Some(word) =
+            reader.next_if(|word| matches!(word, "dev" | "root" | "parent" | "refcnt" | "leaf"))
+        {
+            match word.text {
+                "refcnt" => {
+                    count(reader.value("a number")?, "a number")?;
+                }
+                // The qdisc below names its parent.
+                "leaf" => {
+                    ClassHandle::read(reader.value("a handle")?)?;
+                }
+                _ => {
+                    attachment.option(word, reader)?;
+                }
+            }
+        }
+        match object.text {
+            "class" => self.class("", kind, &attachment, reader),
+            _ => self.add("", kind, &attachment, reader, true),
+        }
     }
 
     fn add(
@@ -107,19 +211,33 @@ impl<'t> TcDevices<'t> {
         kind: ScriptToken<'t>,
         attachment: &Attachment<'t>,
         reader: &mut TokenReader<'t>,
+        is_shown: bool,
     ) -> Result<(), ImportError> {
+        if matches!(kind.text, "ingress" | "clsact") {
+            // `tc qdisc show` ends the line with dashes.
+            while reader.next_if(|word| word.starts_with('-')).is_some() {}
+            let mut handle = attachment.handle;
+            if reader.next_is("handle") {
+                handle = Some(ClassHandle::read(reader.value("a handle such as ffff:")?)?);
+            }
+            let device = self.device(namespace, attachment);
+            device.ingress.get_or_insert(kind);
+            device.ingress_handle = handle.map_or(INGRESS, |handle| handle.major);
+            return Ok(());
+        }
         let options = match kind.text {
             "netem" => QdiscOptions::Netem(Box::new(NetemOptions::parse(reader)?)),
             "tbf" => QdiscOptions::Tbf(TbfOptions::parse(kind, reader)?),
-            "noqueue" => QdiscOptions::NoQueue,
-            other => {
-                let message = format!("qdisc `{other}` is not supported, only netem and tbf");
-                let hint = "of a device that is not part of the path, leave the line out: \
-                            tc qdisc show dev DEVICE";
-                return Err(kind.error(message).hint(hint));
-            }
+            "htb" => QdiscOptions::Htb(HtbOptions::parse(reader)?),
+            "prio" => QdiscOptions::Prio(PrioOptions::parse(reader)?),
+            "noqueue" | "mq" => QdiscOptions::NoQueue,
+            _ => match queue(kind, reader) {
+                Some(model) => QdiscOptions::Queue { model: model?, is_default: is_shown },
+                None => return Err(not_modelled(kind)),
+            },
         };
-        let qdisc = Qdisc { kind, handle: attachment.handle, options };
+        let handle = attachment.handle.map(|handle| handle.major);
+        let qdisc = Qdisc { kind, handle, options };
         let device = self.device(namespace, attachment);
         match (attachment.root, attachment.parent) {
             (Some(_), Some((parent, _))) => Err(parent.error("tc: either `root` or `parent`")),
@@ -136,11 +254,82 @@ impl<'t> TcDevices<'t> {
                     Ok(())
                 }
             },
-            (None, Some((parent, major))) => {
-                device.children.push((qdisc, parent, major));
+            (None, Some((parent, handle))) => {
+                device.children.push((qdisc, parent, handle));
                 Ok(())
             }
         }
+    }
+
+    fn add_class(
+        &mut self,
+        namespace: &'t str,
+        reader: &mut TokenReader<'t>,
+    ) -> Result<(), ImportError> {
+        let mut attachment = Attachment::default();
+        let kind = self.attach(&mut attachment, reader, "a class")?;
+        self.class(namespace, kind, &attachment, reader)
+    }
+
+    fn class(
+        &mut self,
+        namespace: &'t str,
+        kind: ScriptToken<'t>,
+        attachment: &Attachment<'t>,
+        reader: &mut TokenReader<'t>,
+    ) -> Result<(), ImportError> {
+        if kind.text != "htb" {
+            let message = format!("classes of `{}` are not supported, only of htb", kind.text);
+            return Err(kind.error(message));
+        }
+        // `tc class show` prints `prio` before the rate, and `root` for a class without a parent.
+        let htb = HtbClass::parse(kind, reader)?;
+        let Some((token, handle)) = attachment.class else {
+            return Err(kind.error("tc class: `classid` is missing"));
+        };
+        let parent = attachment.parent.map(|(_, parent)| parent);
+        let parent = parent.filter(|parent| parent.minor != 0);
+        // `tc class show dev DEVICE` does not print the device.
+        let owner = self.devices.iter().rposition(|device| {
+            let root = device.root.as_ref();
+            root.is_some_and(|root| root.handle == Some(handle.major) && root.kind.text == "htb")
+        });
+        let device = match owner.filter(|_| attachment.device.is_none()) {
+            Some(owner) => &mut self.devices[owner],
+            None => self.device(namespace, attachment),
+        };
+        if let Some(first) = device.classes.iter().find(|class| class.handle == handle) {
+            let line = first.token.position.line;
+            let message = format!("class {handle} is configured already, in line {line}");
+            return Err(token.error(message));
+        }
+        device.classes.push(TcClass { token, handle, parent, htb });
+        Ok(())
+    }
+
+    fn add_filter(
+        &mut self,
+        namespace: &'t str,
+        reader: &mut TokenReader<'t>,
+    ) -> Result<(), ImportError> {
+        let mut attachment = Attachment { is_filter: true, ..Attachment::default() };
+        let kind = loop {
+            let word = self.attach(&mut attachment, reader, "a filter")?;
+            match word.text {
+                "protocol" | "prio" | "pref" | "preference" | "chain" => {
+                    reader.value("a value")?;
+                }
+                _ => break word,
+            }
+        };
+        let device = self.device(namespace, &attachment);
+        let parent = attachment.parent.map(|(_, parent)| parent.major);
+        let of_ingress =
+            |major| major == INGRESS || device.ingress.is_some() && major == device.ingress_handle;
+        let is_ingress = attachment.ingress.is_some() || parent.is_some_and(of_ingress);
+        let filter = TcFilter::parse(kind, is_ingress, reader)?;
+        self.device(namespace, &attachment).filters.push(filter);
+        Ok(())
     }
 
     /// Returns the device of a qdisc. Without a name each root begins a device, as `tc qdisc show
@@ -149,7 +338,7 @@ impl<'t> TcDevices<'t> {
         let new = self.devices.len();
         let index = match attachment.device {
             Some(name) => *self.named.entry((namespace, name.text)).or_insert(new),
-            None if attachment.root.is_some() => new,
+            None if attachment.root.is_some() && attachment.class.is_none() => new,
             None => {
                 let last = self.devices.iter().rposition(|device| device.name.is_empty());
                 last.unwrap_or(new)
@@ -170,14 +359,23 @@ impl<'t> TcDevices<'t> {
         reader: &mut TokenReader<'t>,
     ) -> Result<(), ImportError> {
         let mut attachment = Attachment::default();
-        while let Some(word) = reader.next_if(|word| matches!(word, "dev" | "root")) {
-            attachment.option(word, reader)?;
+        while let Some(word) = reader.next_if(|word| {
+            matches!(word, "dev" | "root" | "ingress" | "clsact" | "handle" | "parent")
+        }) {
+            match word.text {
+                "ingress" | "clsact" => attachment.ingress = Some(word),
+                _ => {
+                    attachment.option(word, reader)?;
+                }
+            }
         }
-        while reader
-            .next_if(|word| matches!(word, "2>/dev/null" | ">/dev/null" | "&>/dev/null" | "2>&1"))
-            .is_some()
-        {}
-        let (Some(device), Some(_)) = (attachment.device, attachment.root) else {
+        // The kind of the qdisc, if a script names it.
+        reader.next_if(|word| matches!(word, "netem" | "tbf" | "htb" | "ingress" | "clsact"));
+        let removes = attachment.root.is_some()
+            || attachment.ingress.is_some()
+            || attachment.parent.is_some()
+            || attachment.handle.is_some();
+        let Some(device) = attachment.device.filter(|_| removes) else {
             return Err(verb.error("tc qdisc del: `dev` and `root` are missing"));
         };
         let known = self.named.get(&(namespace, device.text)).map(|&index| &self.devices[index]);
@@ -191,9 +389,10 @@ impl<'t> TcDevices<'t> {
         }
     }
 
-    /// Returns a direction for each device that has a queue, with the position of its first word.
-    pub(super) fn directions(self) -> Result<Vec<ParsedDirection>, ImportError> {
-        self.devices.into_iter().filter_map(|device| device.direction().transpose()).collect()
+    /// Returns a direction for each device that changes packets, with the position of its first
+    /// word.
+    pub(super) fn directions(&self) -> Result<Vec<ParsedDirection>, ImportError> {
+        tree::directions(&self.devices)
     }
 }
 
@@ -207,13 +406,24 @@ impl<'t> Attachment<'t> {
         let is_second = match word.text {
             "dev" => self.device.replace(reader.value("a device")?).is_some(),
             "root" => self.root.replace(word).is_some(),
+            // The direction of a filter; of a qdisc it is the kind.
+            "ingress" if self.is_filter => self.ingress.replace(word).is_some(),
+            "egress" if self.is_filter => false,
             "parent" => {
                 let parent = reader.value("a handle such as 1:")?;
-                self.parent.replace((parent, major(parent)?)).is_some()
+                let handle = match parent.text {
+                    "root" => ClassHandle { major: 0, minor: 0 },
+                    _ => ClassHandle::read(parent)?,
+                };
+                self.parent.replace((parent, handle)).is_some()
             }
             "handle" => {
                 let handle = reader.value("a handle such as 1:")?;
-                self.handle.replace(major(handle)?).is_some()
+                self.handle.replace(ClassHandle::read(handle)?).is_some()
+            }
+            "classid" | "flowid" => {
+                let handle = reader.value("a class such as 1:10")?;
+                self.class.replace((handle, ClassHandle::read(handle)?)).is_some()
             }
             _ => return Ok(false),
         };
@@ -224,66 +434,26 @@ impl<'t> Attachment<'t> {
     }
 }
 
-impl TcDevice<'_> {
-    fn direction(self) -> Result<Option<ParsedDirection>, ImportError> {
-        let mut children = self.children.into_iter();
-        let (first, second) = (children.next(), children.next());
-        let Some(root) = self.root else {
-            return match first {
-                None => Ok(None),
-                Some((_, parent, _)) => Err(no_parent(parent)),
-            };
-        };
-        let at: TokenPosition = root.kind.position;
-        let child = match first {
-            Some((child, _, major)) if root.handle == Some(major) && major != 0 => Some(child),
-            Some((_, parent, _)) => return Err(no_parent(parent)),
-            None => None,
-        };
-        if let Some((third, ..)) = second {
-            let message = format!("third qdisc `{}` of a device is not supported", third.kind.text);
-            return Err(third.kind.error(message));
-        }
-        let elements = match (&root.options, child) {
-            (QdiscOptions::NoQueue, None) => return Ok(None),
-            (QdiscOptions::Netem(netem), None) => netem.elements()?,
-            (QdiscOptions::Tbf(tbf), None) => vec![tbf.element()],
-            (QdiscOptions::Netem(netem), Some(child)) => {
-                let QdiscOptions::Tbf(tbf) = &child.options else {
-                    return Err(below(&root, &child));
-                };
-                if let Some(rate) = netem.rate_token() {
-                    let message = "netem with a `rate` and a qdisc below it is not supported";
-                    return Err(rate.error(message));
-                }
-                let mut elements = netem.elements()?;
-                elements.push(tbf.element());
-                elements
+impl ClassHandle {
+    /// Reads `1:`, `8001:`, `1:10`, in hexadecimal.
+    pub(super) fn read(token: ScriptToken<'_>) -> Result<Self, ImportError> {
+        let number = |text: &str| match text {
+            "" => Some(0),
+            text if text.bytes().all(|byte| byte.is_ascii_hexdigit()) => {
+                u16::from_str_radix(text, 16).ok()
             }
-            (QdiscOptions::Tbf(_) | QdiscOptions::NoQueue, Some(child)) => {
-                return Err(below(&root, &child));
-            }
+            _ => None,
         };
-        Ok(Some(ParsedDirection { position: at, elements }))
+        let parsed = token
+            .text
+            .split_once(':')
+            .and_then(|(major, minor)| Some(Self { major: number(major)?, minor: number(minor)? }));
+        parsed.ok_or_else(|| token.error(format!("`{}`: expected a handle such as 1:", token.text)))
     }
 }
 
-fn below(parent: &Qdisc<'_>, child: &Qdisc<'_>) -> ImportError {
-    let (parent, child_kind) = (parent.kind.text, child.kind.text);
-    let error = child.kind.error(format!("`{child_kind}` below `{parent}` is not supported"));
-    error.hint("what can be imported: netem, tbf, or netem as root with tbf below it")
-}
-
-fn no_parent(parent: ScriptToken<'_>) -> ImportError {
-    parent.error(format!("parent `{}` is no root qdisc of the device in this text", parent.text))
-}
-
-/// Reads the major number of a handle: `1:`, `8001:`, `1:1`, in hexadecimal.
-fn major(token: ScriptToken<'_>) -> Result<u16, ImportError> {
-    let parsed = token.text.split_once(':').and_then(|(major, minor)| {
-        let is_hex = |text: &str| text.bytes().all(|byte| byte.is_ascii_hexdigit());
-        let is_minor = minor.is_empty() || is_hex(minor) && u16::from_str_radix(minor, 16).is_ok();
-        (is_minor && is_hex(major)).then(|| u16::from_str_radix(major, 16).ok())?
-    });
-    parsed.ok_or_else(|| token.error(format!("`{}`: expected a handle such as 1:", token.text)))
+impl core::fmt::Display for ClassHandle {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "{:x}:{:x}", self.major, self.minor)
+    }
 }

@@ -95,6 +95,7 @@ fn split_line(line: &str, number: usize) -> (Vec<ScriptToken<'_>>, bool) {
     let mut tokens = Vec::new();
     // Byte offset and column of the word that has begun.
     let mut word: Option<(usize, usize)> = None;
+    let mut quote: Option<char> = None;
     let token = |(start, column): (usize, usize), end: usize, past: usize| ScriptToken {
         text: &line[start..end],
         position: TokenPosition { line: number, column, width: past - column },
@@ -102,6 +103,15 @@ fn split_line(line: &str, number: usize) -> (Vec<ScriptToken<'_>>, bool) {
     let mut past = 1;
     for (column, (at, c)) in (1..).zip(line.char_indices()) {
         past = column + 1;
+        if quote.is_some() || matches!(c, '"' | '\'') {
+            quote = match quote {
+                None => Some(c),
+                Some(open) if open == c => None,
+                open => open,
+            };
+            word.get_or_insert((at, column));
+            continue;
+        }
         let ends_line =
             c == '#' && word.is_none() || c == '\\' && line[at + 1..].trim_end().is_empty();
         if c.is_whitespace() || c == ';' || ends_line {
@@ -239,6 +249,11 @@ mod tests {
         assert_eq!(words("a || true"), [vec!["a"], vec!["true"]]);
         assert_eq!(split_commands("a || true")[1].alternative_to.unwrap().position.column, 3);
         assert_eq!(words(" \n;\n#"), Vec::<Vec<&str>>::new());
+    }
+
+    #[test]
+    fn quotes_keep_words_together() {
+        assert_eq!(words("a='b; c' \"d # e\" f"), [vec!["a='b; c'", "\"d # e\"", "f"]]);
     }
 
     #[test]

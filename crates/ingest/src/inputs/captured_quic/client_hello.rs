@@ -186,38 +186,38 @@ fn client_hello(message: &[u8]) -> Option<QuicClientHello> {
 
 /// Bytes that are read from the front.
 #[derive(Debug, Clone, Copy)]
-struct Fields<'a>(&'a [u8]);
+pub(super) struct Fields<'a>(pub(super) &'a [u8]);
 
 impl<'a> Fields<'a> {
-    fn take(&mut self, len: usize) -> Option<&'a [u8]> {
+    pub(super) fn take(&mut self, len: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.0.split_at_checked(len)?;
         self.0 = rest;
         Some(taken)
     }
 
-    fn byte(&mut self) -> Option<u8> {
+    pub(super) fn byte(&mut self) -> Option<u8> {
         self.take(1).map(|taken| taken[0])
     }
 
-    fn word(&mut self) -> Option<u16> {
+    pub(super) fn word(&mut self) -> Option<u16> {
         let taken = self.take(2)?;
         Some(u16::from_be_bytes([taken[0], taken[1]]))
     }
 
     /// A variable-length integer (RFC 9000 section 16).
-    fn varint(&mut self) -> Option<u64> {
+    pub(super) fn varint(&mut self) -> Option<u64> {
         let first = self.byte()?;
         let rest = self.take((1 << (first >> 6)) - 1)?;
         let begin = u64::from(first & 0x3f);
         Some(rest.iter().fold(begin, |sum, &byte| sum << 8 | u64::from(byte)))
     }
 
-    fn vector8(&mut self) -> Option<Self> {
+    pub(super) fn vector8(&mut self) -> Option<Self> {
         let len = self.byte()?;
         self.take(len.into()).map(Self)
     }
 
-    fn vector16(&mut self) -> Option<Self> {
+    pub(super) fn vector16(&mut self) -> Option<Self> {
         let len = self.word()?;
         self.take(len.into()).map(Self)
     }

@@ -1,11 +1,13 @@
 //! What is known of a QUIC connection of a capture.
 
-use diagnose::quic::captured::CapturedQuicAnalysis;
+use diagnose::quic::QuicAnalysis;
+use diagnose::quic::captured::{CapturedQuicAnalysis, captured_findings};
+use diagnose::rules::Finding;
 use packet::Dir;
 use packet::quic::{ConnectionId, QuicVersion};
 use packet::wire::Endpoints;
 
-use super::QuicClientHello;
+use super::{DecryptedCounts, QuicClientHello};
 use crate::inputs::quic::beside::SeenDatagram;
 /// A QUIC connection of a capture.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,8 +38,19 @@ pub struct CapturedQuicConnection {
     pub migrations: Vec<QuicMigration>,
     /// What its datagrams show.
     pub analysis: CapturedQuicAnalysis,
+    /// Whether the capture point is at the client, what its decrypted packets show, and their numbers.
+    pub(in crate::inputs) decrypted: Option<Box<(bool, QuicAnalysis, DecryptedCounts)>>,
+    /// Its packets were decrypted, so that it is among the connections of logs, with their findings.
+    pub is_decrypted: bool,
     /// Its datagrams, if they are compared with a log.
     pub(in crate::inputs) datagrams: Vec<SeenDatagram>,
+}
+
+impl CapturedQuicConnection {
+    /// What is found without its keys; nothing if its packets were decrypted.
+    pub fn findings(&self) -> Vec<Finding> {
+        if self.is_decrypted { Vec::new() } else { captured_findings(&self.analysis) }
+    }
 }
 
 /// A datagram at other addresses with a connection ID of the connection.

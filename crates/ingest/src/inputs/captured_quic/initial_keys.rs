@@ -55,17 +55,8 @@ impl InitialKeys {
     /// Keys of the packets whose first had this destination connection ID; `None` of a version whose salt is
     /// not known.
     pub(super) fn of_client(version: QuicVersion, first: ConnectionId) -> Option<Self> {
-        let (salt, prefix) = match version {
-            QuicVersion::V1 => (&SALT_V1, "quic"),
-            QuicVersion::V2 => (&SALT_V2, "quicv2"),
-            QuicVersion(number) => match number.checked_sub(DRAFTS)? {
-                23..=28 => (&SALT_DRAFT_23, "quic"),
-                29..=32 => (&SALT_DRAFT_29, "quic"),
-                33..=34 => (&SALT_V1, "quic"),
-                _ => return None,
-            },
-        };
-        let secret: [u8; 32] = expand(&Hkdf::new(Some(salt), first.as_bytes()), "client in", "")?;
+        let prefix = if version == QuicVersion::V2 { "quicv2" } else { "quic" };
+        let secret = initial_secret(version, first, "client in")?;
         let secret = Hkdf::<Sha256>::from_prk(&secret).ok()?;
         let key: [u8; 16] = expand(&secret, prefix, " key")?;
         let header: [u8; 16] = expand(&secret, prefix, " hp")?;
@@ -100,6 +91,25 @@ impl InitialKeys {
         self.aead.decrypt_inout_detached(&nonce.into(), &header, inout, &(*tag).into()).ok()?;
         Some(body)
     }
+}
+
+/// The secret of Initial packets of a host, `client in` or `server in`; `None` of a version whose salt is not known.
+pub(super) fn initial_secret(
+    version: QuicVersion,
+    first: ConnectionId,
+    host: &str,
+) -> Option<[u8; 32]> {
+    let salt = match version {
+        QuicVersion::V1 => &SALT_V1,
+        QuicVersion::V2 => &SALT_V2,
+        QuicVersion(number) => match number.checked_sub(DRAFTS)? {
+            23..=28 => &SALT_DRAFT_23,
+            29..=32 => &SALT_DRAFT_29,
+            33..=34 => &SALT_V1,
+            _ => return None,
+        },
+    };
+    expand(&Hkdf::new(Some(salt), first.as_bytes()), host, "")
 }
 
 /// HKDF-Expand-Label of TLS 1.3 with an empty context (RFC 8446 section 7.1).

@@ -109,3 +109,31 @@ fn two_logs_of_one_transfer_are_one_connection() {
     let records: u64 = reading.files.iter().map(|file| file.frames).sum();
     assert_eq!(stream.analysis().states.samples, [records, 0]);
 }
+
+/// What limited the sender of two polls, a second apart, with these words in the second.
+fn limit_by_ss(words: &str) -> &'static str {
+    let socket = "ESTAB 0 0 10.0.0.1:4000 10.0.0.2:80";
+    let values = "cubic rtt:41/2 minrtt:40 mss:1448 cwnd:20";
+    let text = format!(
+        "1700000000.0\n{socket}\n\t {values} data_segs_out:100 bytes_acked:100000 busy:100ms\n\
+         1700000001.0\n{socket}\n\t {values} data_segs_out:900 bytes_acked:1100000 busy:1100ms {words}\n"
+    );
+    let reading = read_bytes(text.as_bytes());
+    let verdict = reading.streams[0].analysis().states.socket_verdict(Dir::Forward);
+    verdict.unwrap().limit.key()
+}
+
+/// Words as iproute2 prints them; Linux counts a D-SACK for each retransmission that was not needed, and the
+/// packets that overtook others (`tcp_check_sack_reordering`).
+#[test]
+fn retransmissions_of_reordered_packets_are_no_losses() {
+    assert_eq!(limit_by_ss("retrans:0/40"), "loss");
+    let reordered = "retrans:0/40 dsack_dups:38 reordering:25 reord_seen:31";
+    assert_eq!(limit_by_ss(reordered), "reordering");
+    // A packet in a thousand was lost beside them.
+    assert_eq!(limit_by_ss("retrans:0/40 dsack_dups:2 reord_seen:1"), "loss");
+    // Reordering that caused no retransmission limits nothing.
+    assert_eq!(limit_by_ss("reordering:25 reord_seen:31"), "congestion_window");
+    // Of timeouts that were too early.
+    assert_eq!(limit_by_ss("retrans:0/40 dsack_dups:40"), "congestion_window");
+}

@@ -215,3 +215,134 @@ fn probes_and_changing_queues_in_worlds_that_once_failed() {
         assert!(judge(text).is_ok(), "{:?}\n{text}", judge(text));
     }
 }
+
+/// The end of the stream alone is what the first probe of a timeout sends; the second repeats it.
+const END_BY_PROBE: &str = r#"
+seed = 1785635078
+
+[host.a]
+profile = "msquic-2.6"
+delay = "62ms"
+
+[host.b]
+profile = "quic-go-0.65"
+cc = "cubic-usec"
+mtu = "3868B"
+delay = "3ms"
+
+[host.b.knobs]
+numReceivedAckElicitingsBeforeAck = 4
+max_ack_delay = "0us"
+
+[host.c]
+profile = "quic-rfc9002"
+
+[shared.t]
+loss = "7%"
+
+[[path]]
+from = "a"
+to = "b"
+forward = [
+    { shared = "t" },
+]
+return = [
+    { shaper = { rate = "875kbit/s", burst = "9145B", buffer = "2616B" } },
+    { shared = "t" },
+    { link = { rate = "4Mbit/s", buffer = "8p" } },
+    { loss = "6%" },
+]
+
+[[path]]
+from = "b"
+to = "c"
+forward = [
+    { shared = "t" },
+]
+return = [
+    { link = { rate = "6Mbit/s", buffer = "2p" } },
+]
+
+[[flow]]
+name = "f0"
+from = "b"
+to = "c"
+on_off = { on = "227B", off = { least = "2.184ms", most = "2.331ms" }, bytes = "1590B" }
+
+[[flow]]
+name = "f1"
+from = "b"
+to = "a"
+bulk = "22525B"
+
+[[flow]]
+name = "f2"
+from = "a"
+to = "b"
+start = "1us"
+bulk = "2882B"
+
+[[flow]]
+name = "f3"
+from = "a"
+to = "b"
+bulk = "161B"
+reads = { chunk = "54B", every = "53ms" }
+"#;
+
+/// Datagrams that path MTU discovery has enlarged exceed a window that a loss has reduced to two of the first ones.
+const WINDOW_BELOW_DATAGRAM: &str = r#"
+[host.b]
+profile = "quic-go-0.65"
+cc = "reno"
+mtu = "5830B"
+
+[host.b.knobs]
+send_beyond_window = false
+
+[host.c]
+profile = "quic-go-0.65"
+
+[host.d]
+profile = "quiche-0.29"
+
+[[path]]
+from = "c"
+to = "b"
+forward = []
+return = []
+
+[[path]]
+from = "d"
+to = "b"
+forward = []
+return = [
+    { link = { rate = "1Mbit/s", buffer = "2p" } },
+]
+
+[[flow]]
+name = "f3"
+from = "c"
+to = "b"
+bulk = "0B"
+close = "reset"
+
+[[flow]]
+name = "f4"
+from = "b"
+to = "d"
+on_off = { on = "1B", off = { least = "0ns", most = "1us" }, bytes = "4139B" }
+
+[[flow]]
+name = "f6"
+from = "d"
+to = "b"
+requests = { request = "1B", response = "18926B", count = 2 }
+"#;
+
+#[test]
+fn probes_of_quic_go_in_worlds_that_once_failed() {
+    for text in [END_BY_PROBE, WINDOW_BELOW_DATAGRAM] {
+        assert!(judge(text).is_ok(), "{:?}\n{text}", judge(text));
+    }
+}

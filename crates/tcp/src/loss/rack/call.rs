@@ -131,7 +131,8 @@ impl SendSide {
         let (una, mss, window) = (self.una, conn.mss(), conn.initial_window());
         let in_recovery = self.in_fast_recovery();
         let len = end - at;
-        let flight = self.max - una - self.scoreboard.sums().sacked.bytes;
+        // Without SACK duplicates count as SACKed, of which there can be more than data.
+        let flight = (self.max - una).saturating_sub(self.scoreboard.sums().sacked.bytes);
         let Some(rack) = self.loss_detector.freebsd_rack() else { return };
         if let Some(reports) = rack.hystart.as_deref_mut() {
             reports.on_sent(at, end, flight);

@@ -63,8 +63,9 @@ impl RackTlpState {
         }
         let una = ack.una;
         let left = |map: &SendMap| {
-            let sums = map.sums();
-            (sums.all.bytes - sums.sacked.bytes, sums.all.packets - sums.sacked.packets)
+            let (all, sacked) = (map.sums().all, map.sums().sacked);
+            // Without SACK the latter are duplicate ACKs, of which reordering can bring more than there are packets.
+            (all.bytes.saturating_sub(sacked.bytes), all.packets.saturating_sub(sacked.packets))
         };
         let before = left(map);
         let highest = map.highest_sacked().unwrap_or(una);

@@ -193,6 +193,7 @@ impl SendSide {
         if fresh {
             return Some((end, unsent, fin, SentKind::New));
         }
+        self.note_probed(last.end());
         let len = last.end().min(data_end).since(last.start()).get();
         let fin = last.end() > data_end;
         Some((last.start(), len, fin, SentKind::Retransmission(Cause::LossProbe)))

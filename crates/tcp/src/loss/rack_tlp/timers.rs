@@ -93,7 +93,9 @@ impl SendSide {
         if let Some(loss) = self.loss_detector.rack_tlp() {
             loss.holds_back = false;
         }
+        self.begin_tx_sample(conn, cx.now, false);
         let found = self.detect_losses(cx.now, false);
+        self.report_lost(cx.now, 0);
         if self.has_one_timer() {
             // tcp_rack_reo_timeout
             self.rearm_timeout(conn, timers, cx.now, true);
@@ -132,6 +134,7 @@ impl SendSide {
             // The peer has closed its window since; window probes take over.
             return;
         }
+        self.begin_tx_sample(conn, cx.now, false);
         let one_timer = self.has_one_timer();
         let Some(loss) = self.loss_detector.rack_tlp() else { return };
         if one_timer && loss.tlp.probing() {
@@ -305,6 +308,7 @@ impl SendSide {
             // tcp_enter_loss
             self.ecn.on_reduced();
         }
+        self.report_lost(now, 0);
         if self.peer.wnd > 0 || matches!(conn.cfg.profile.probe, ProbeRule::Empty { .. }) {
             self.rexmt.head = Some(Cause::Timeout);
         } else {

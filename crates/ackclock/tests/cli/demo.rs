@@ -1,0 +1,48 @@
+//! Examples of findings.
+
+use serde_json::Value;
+
+use crate::test_directory::TestDirectory;
+
+/// Every code has an example with it as its primary finding, with the cures that `demo` tries, or a reason why it has
+/// none.
+#[test]
+fn examples_have_their_findings() {
+    let dir = TestDirectory::new("examples_have_their_findings");
+    let list = dir.run(&["demo", "--list"]).ok();
+    let (with, without) = list.split_once("\nwithout an example\n").unwrap();
+    let with: Vec<&str> = with.lines().map(|line| &line[..5]).collect();
+    for code in &with {
+        let saved = dir.run(&["demo", code, "--save", "example"]).ok();
+        assert!(saved.ends_with("; next: ackclock diagnose example\n"), "{saved}");
+        let json = dir.run(&["diagnose", "example", "--json"]).ok();
+        let json: Value = serde_json::from_str(&json).unwrap();
+        let tcp = json["connections"].as_array().unwrap().iter();
+        let connections: Vec<&Value> =
+            tcp.chain(json["quic"].as_array().into_iter().flatten()).collect();
+        assert_eq!(connections.len(), 1, "{code}");
+        assert_eq!(connections[0]["primary"], **code);
+    }
+    let without = without.lines().flat_map(|line| {
+        let (codes, reason) = line.split_once(": ").unwrap();
+        assert!(!reason.is_empty(), "{line}");
+        codes.split(' ')
+    });
+    let mut all: Vec<&str> = with.into_iter().chain(without).collect();
+    all.sort_unstable();
+    let explained = dir.run(&["explain"]).ok();
+    let explained: Vec<&str> =
+        explained.lines().take_while(|line| !line.is_empty()).map(|line| &line[..5]).collect();
+    assert_eq!(all, explained);
+}
+
+#[test]
+fn a_finding_without_an_example_has_a_reason() {
+    let dir = TestDirectory::new("a_finding_without_an_example_has_a_reason");
+    let error = dir.run(&["demo", "905"]).refused();
+    assert!(error.starts_with("error: CC905 has no example: a note"), "{error}");
+    let error = dir.run(&["demo", "CC999", "--save", "none.pcap"]).refused();
+    assert!(error.starts_with("error: unknown finding CC999\n"), "{error}");
+    assert!(dir.files().is_empty());
+    dir.run(&["demo", "CC205", "--list"]).refused();
+}

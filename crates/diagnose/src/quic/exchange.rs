@@ -1,0 +1,222 @@
+//! Messages that the two hosts exchange on bidirectional streams, and the time that each host lets pass before its
+//! own.
+//!
+//! A turn begins with the first new stream bytes after those of the other host. Before a turn of this host it thinks
+//! from the last byte received on. Before one of the peer, the peer thinks from the acknowledgment of the last byte
+//! sent on, so that the path does not count. Unidirectional streams are those of HTTP/3's control and do not count.
+
+use units::Duration;
+
+use super::clock::LogEvent;
+use super::record::{QuicFrame, QuicPacketRecord};
+
+/// Longest wait that counts as work: users take longer, and players of media fetch a second or more at a time.
+pub(super) const LONGEST_WAIT: u64 = 900_000_000;
+
+/// Waits before the messages of a host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct QuicWaits {
+    /// Number of turns with a wait before them that the log shows.
+    pub count: u64,
+    /// Their sum, in ns.
+    pub total: u64,
+    /// The longest, in ns.
+    pub longest: u64,
+    /// Waits longer than 900 ms: their number and sum.
+    pub rests: (u64, u64),
+    /// Begin of the first and end of the last wait, in ns.
+    pub interval: (u64, u64),
+    /// First and last event.
+    pub events: (u64, u64),
+}
+
+impl QuicWaits {
+    fn add(&mut self, wait: u64, now: LogEvent) {
+        let from = now.ns().saturating_sub(wait);
+        if self.count == 0 {
+            (self.interval.0, self.events.0) = (from, now.index);
+        }
+        (self.interval.1, self.events.1) = (now.ns(), now.index);
+        self.count += 1;
+        self.total += wait;
+        self.longest = self.longest.max(wait);
+        if wait > LONGEST_WAIT {
+            self.rests.0 += 1;
+            self.rests.1 += wait;
+        }
+    }
+}
+
+/// What the hosts waited for each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct QuicExchange {
+    /// Waits of this host and of the peer before their messages.
+    pub waits: [QuicWaits; 2],
+    /// Quiet time of this host within its messages: no limit held it, and it had not ended. Without rests.
+    pub pauses: u64,
+    /// Number of those pauses.
+    pub pause_count: u64,
+    /// Quiet time between two parts of a message that was longer than 900 ms.
+    pub pause_rests: u64,
+    /// Turns of this host at least half of the shortest round trip apart: requests at once are one.
+    pub rounds: u64,
+    /// Messages of this host, by turns and by pauses within them.
+    pub messages: u64,
+}
+
+impl QuicExchange {
+    /// Waits of this host before its messages.
+    pub const fn local(&self) -> &QuicWaits {
+        &self.waits[0]
+    }
+
+    /// Waits of the peer before its messages.
+    pub const fn remote(&self) -> &QuicWaits {
+        &self.waits[1]
+    }
+}
+
+/// Whose bytes were the last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum LastMessage {
+    #[default]
+    None,
+    Local,
+    Remote,
+}
+
+/// Follows the messages of both hosts.
+#[derive(Debug, Default)]
+pub(super) struct ExchangeMeter {
+    pub(super) out: QuicExchange,
+    last: LastMessage,
+    local_at: u64,
+    remote_at: u64,
+    /// Number of the packet with the last bytes sent, and when all of them were acknowledged.
+    last_number: Option<u64>,
+    acked_at: Option<u64>,
+    /// Quiet time since the last bytes sent.
+    quiet: u64,
+    /// When the last round began.
+    round_at: Option<u64>,
+}
+
+/// Whether a packet has stream bytes of a bidirectional stream.
+fn has_message(packet: &QuicPacketRecord<'_>) -> bool {
+    let is_data = |frame: &QuicFrame| matches!(*frame, QuicFrame::Stream { id, length, .. } if id & 2 == 0 && length > 0);
+    packet.frames.iter().any(is_data)
+}
+
+impl ExchangeMeter {
+    /// Time in which nothing but the application held the sender.
+    pub(super) const fn on_quiet(&mut self, ns: u64) {
+        self.quiet += ns;
+    }
+
+    /// A packet is sent; `is_new`: it has stream bytes that were not sent before.
+    pub(super) fn sent(
+        &mut self,
+        now: LogEvent,
+        packet: &QuicPacketRecord<'_>,
+        is_new: bool,
+        min_rtt: Option<Duration>,
+    ) {
+        if !is_new || !has_message(packet) {
+            return;
+        }
+        match self.last {
+            LastMessage::None => self.out.messages += 1,
+            LastMessage::Remote => {
+                self.out.messages += 1;
+                let least = min_rtt.map_or(0, Duration::as_nanos) / 2;
+                if self.round_at.is_none_or(|at| now.ns() >= at + least) {
+                    self.out.rounds += 1;
+                    self.round_at = Some(now.ns());
+                }
+                self.out.waits[0].add(now.ns().saturating_sub(self.remote_at), now);
+            }
+            LastMessage::Local if self.quiet > LONGEST_WAIT => {
+                self.out.messages += 1;
+                self.out.pause_rests += self.quiet;
+            }
+            LastMessage::Local if self.quiet > 0 => {
+                self.out.messages += 1;
+                self.out.pauses += self.quiet;
+                self.out.pause_count += 1;
+            }
+            LastMessage::Local => {}
+        }
+        (self.last, self.local_at, self.quiet) = (LastMessage::Local, now.ns(), 0);
+        (self.last_number, self.acked_at) = (packet.number, None);
+    }
+
+    /// A packet is received.
+    pub(super) fn received(&mut self, now: LogEvent, packet: &QuicPacketRecord<'_>) {
+        let is_last =
+            |number: u64| packet.acked.iter().any(|&(from, to)| (from..=to).contains(&number));
+        if self.acked_at.is_none() && self.last_number.is_some_and(is_last) {
+            self.acked_at = Some(now.ns());
+        }
+        if !has_message(packet) {
+            return;
+        }
+        if self.last == LastMessage::Local {
+            let since = self.acked_at.unwrap_or(now.ns()).max(self.local_at);
+            self.out.waits[1].add(now.ns().saturating_sub(since), now);
+        }
+        (self.last, self.remote_at) = (LastMessage::Remote, now.ns());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    fn data() -> [QuicFrame; 1] {
+        [QuicFrame::Stream { id: 0, offset: 0, length: 100, fin: false }]
+    }
+
+    #[test]
+    fn a_host_waits_from_the_last_byte_of_the_other_on() {
+        let mut meter = ExchangeMeter::default();
+        let frames = data();
+        let packet = |number| QuicPacketRecord {
+            number: Some(number),
+            frames: &frames,
+            ..QuicPacketRecord::default()
+        };
+        let at = |ms: u64| LogEvent::new(ms * MS, ms);
+        meter.sent(at(0), &packet(0), true, None);
+        // Its ACK after a round trip of 30 ms, the answer 50 ms later.
+        let ack =
+            QuicPacketRecord { has_ack: true, acked: &[(0, 0)], ..QuicPacketRecord::default() };
+        meter.received(at(30), &ack);
+        meter.received(at(80), &packet(7));
+        assert_eq!(meter.out.remote().total, 50 * MS);
+        meter.sent(at(480), &packet(1), true, None);
+        assert_eq!((meter.out.local().count, meter.out.local().total), (1, 400 * MS));
+        // A retransmission is no message.
+        meter.sent(at(500), &packet(2), false, None);
+        // Two parts of a message with a pause, and a rest.
+        meter.on_quiet(60 * MS);
+        meter.sent(at(560), &packet(3), true, None);
+        meter.on_quiet(3_000 * MS);
+        meter.sent(at(3_560), &packet(4), true, None);
+        assert_eq!((meter.out.pauses, meter.out.pause_rests), (60 * MS, 3_000 * MS));
+        assert_eq!(meter.out.messages, 4);
+    }
+
+    #[test]
+    fn an_answer_that_comes_with_the_ack_waited_for_nothing() {
+        let mut meter = ExchangeMeter::default();
+        let frames = data();
+        let packet =
+            QuicPacketRecord { number: Some(0), frames: &frames, ..QuicPacketRecord::default() };
+        meter.sent(LogEvent::new(0, 1), &packet, true, None);
+        let answer = QuicPacketRecord { has_ack: true, acked: &[(0, 0)], ..packet };
+        meter.received(LogEvent::new(900 * MS, 2), &answer);
+        assert_eq!((meter.out.remote().count, meter.out.remote().total), (1, 0));
+    }
+}

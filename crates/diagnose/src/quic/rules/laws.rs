@@ -1,0 +1,38 @@
+//! Laws that the costs of all findings of QUIC obey, as those of captures do.
+//!
+//! A cost lies within the interval of its finding, which lies within the connection. No finding costs more than what the
+//! transfer took beyond its bytes at the rate of the bottleneck, where that is known, nor do those above a note together;
+//! where it is not, they cost no more than the connection took.
+
+use units::Duration;
+
+use super::case::severity;
+use crate::quic::QuicAnalysis;
+use crate::quic::clock::interval;
+use crate::rules::laws::widened;
+use crate::rules::{Finding, Severity};
+
+/// What all costs together are at most.
+fn spare(analysis: &QuicAnalysis) -> Duration {
+    Duration::from_nanos(analysis.spare().unwrap_or_else(|| analysis.duration()))
+}
+
+/// Makes a finding obey the laws.
+pub(super) fn obey(finding: &mut Finding, analysis: &QuicAnalysis) {
+    finding.cost = finding.cost.min(spare(analysis));
+    let bounds = interval((analysis.first, analysis.last));
+    finding.interval = widened(finding.interval, finding.cost, bounds);
+}
+
+/// Makes the findings above a note obey the law of all, in their order. What a costlier one explains is not another's too.
+pub(super) fn obey_together(findings: &mut [Finding], analysis: &QuicAnalysis) {
+    let mut left = spare(analysis);
+    let slow = |found: &&mut Finding| found.severity > Severity::Note && !found.is_failure;
+    for finding in findings.iter_mut().filter(slow) {
+        if finding.cost > left {
+            finding.cost = left;
+            finding.severity = finding.severity.min(severity(analysis, left.as_nanos()));
+        }
+        left = left.saturating_sub(finding.cost);
+    }
+}

@@ -1,0 +1,107 @@
+//! Costs that simulations of the recorded transfer show: how much less it takes without what a finding names.
+//!
+//! Rules estimate a cost from the time in which a condition held. A transfer of which the recorded sender, simulated,
+//! takes the recorded time can be simulated without the condition, too; that difference is the cost by definition.
+
+use units::Duration;
+
+use super::case::{DiagnosisCase, seconds};
+use super::{EvidenceItem, Finding, LossProcess, Severity, laws, number, rule, sort, time};
+
+/// What a simulation shows of the cost of a finding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ProvenCost {
+    /// Code of the finding.
+    pub code: &'static str,
+    /// The smallest cost that the recording allows.
+    pub least: Duration,
+    /// The largest.
+    pub most: Duration,
+}
+
+/// A limit that no rule found, and that the recorded transfer has only if it is simulated with it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FoundLimit {
+    /// Code of its finding.
+    pub code: &'static str,
+    /// Its kind; empty where the code says all.
+    pub kind: &'static str,
+    /// What limits, in one line.
+    pub title: String,
+    /// The cause in a sentence.
+    pub cause: &'static str,
+}
+
+/// What simulations of the recorded transfer show of its findings.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Proof {
+    /// Costs.
+    pub costs: Vec<ProvenCost>,
+    /// Limits without a finding, with their cost among `costs`.
+    pub found: Vec<FoundLimit>,
+    /// The process of the losses, if the transfer has some.
+    pub losses: Option<LossProcess>,
+}
+
+/// A cost that is less than this, or than this part of what remains, is within the error of a simulation.
+const LEAST: Duration = Duration::from_millis(50);
+const LEAST_PERCENT: u64 = 3;
+
+/// Makes one finding of the losses of a process, gives findings their costs, ranks them again, and makes notes of those
+/// that cost nothing.
+pub(crate) fn prove(findings: &mut Vec<Finding>, proof: &Proof, case: &DiagnosisCase<'_>) {
+    let Proof { costs, found, losses } = proof;
+    let of_rule = |limit: &FoundLimit| {
+        let rule = rule(limit.code)?;
+        let finding = case.finding(rule, Duration::ZERO, limit.title.clone()).of_kind(limit.kind);
+        Some(finding.because(limit.cause))
+    };
+    findings.extend(found.iter().filter_map(of_rule));
+    if let Some(losses) = losses {
+        losses.merge(findings, case);
+    }
+    let whole = case.analysis.last.since(case.analysis.first);
+    for finding in findings.iter_mut().filter(|found| !found.is_failure) {
+        let Some(proven) = costs.iter().find(|one| one.code == finding.code) else { continue };
+        finding.cost = finding.cost.clamp(proven.least, proven.most.max(proven.least));
+        finding.evidence.push(evidence(proven));
+        laws::obey(finding, case);
+        if !matters(proven.most, whole) {
+            finding.severity = Severity::Note;
+        } else if matters(proven.least, whole) {
+            finding.severity = case.severity(finding.cost).max(Severity::Warning);
+        }
+    }
+    // Every transfer has slow start; it is the limit where nothing else is shown to be one.
+    let is_shown = |found: &Finding| {
+        found.severity > Severity::Note && costs.iter().any(|one| one.code == found.code)
+    };
+    if findings.iter().any(|found| found.code != SLOW_START && is_shown(found)) {
+        let slow_start = findings.iter_mut().filter(|found| found.code == SLOW_START);
+        slow_start.for_each(|found| found.severity = Severity::Note);
+    }
+    sort(findings);
+    laws::obey_together(findings, case);
+    sort(findings);
+}
+
+/// The finding that slow start is most of the transfer.
+const SLOW_START: &str = super::cc102::RULE.code;
+
+fn matters(cost: Duration, whole: Duration) -> bool {
+    let rest = whole.saturating_sub(cost);
+    cost >= LEAST && cost * 100 >= rest * LEAST_PERCENT
+}
+
+fn evidence(proven: &ProvenCost) -> EvidenceItem {
+    let ProvenCost { least, most, .. } = *proven;
+    let text = match most.saturating_sub(least) {
+        Duration::ZERO => format!("{} less without it, if the transfer is simulated", time(least)),
+        _ => format!(
+            "{} to {} less without it, if the transfer is simulated",
+            time(least),
+            time(most)
+        ),
+    };
+    number("simulated_cost_s", seconds(least), "simulated", text)
+}

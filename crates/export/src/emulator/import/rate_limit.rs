@@ -1,0 +1,70 @@
+//! A token bucket of tbf or htb with what is below it.
+
+use super::element::{PathElement, QueueModel};
+use super::netem::NetemOptions;
+use super::tokens::{Given, ImportError, ScriptToken};
+
+/// A token bucket.
+#[derive(Debug)]
+pub(super) struct RateLimit<'t> {
+    /// In bit/s.
+    pub(super) rate: Given<'t, u64>,
+    /// In bytes.
+    pub(super) burst: u64,
+    /// Its own queue, a size of a scenario.
+    pub(super) buffer: String,
+    pub(super) notes: Vec<String>,
+    /// A limit that has no effect if another queue is below it.
+    pub(super) unused_limit: Option<String>,
+}
+
+impl<'t> RateLimit<'t> {
+    /// Returns the shaper with its own queue.
+    pub(super) fn alone(self) -> PathElement {
+        let buffer = self.buffer.clone();
+        self.shaper(&buffer)
+    }
+
+    fn shaper(self, buffer: &str) -> PathElement {
+        let (rate, burst) = (self.rate.value, self.burst);
+        let text = format!(
+            "shaper = {{ rate = \"{rate}bit/s\", burst = \"{burst}B\", buffer = \"{buffer}\" }}"
+        );
+        PathElement::new(self.rate.token, text).notes(self.notes)
+    }
+
+    /// Returns the elements if packets wait in a netem below: the delay, then the rate.
+    pub(super) fn below_netem(
+        mut self,
+        netem: &NetemOptions<'t>,
+        kind: ScriptToken<'t>,
+    ) -> Result<Vec<PathElement>, ImportError> {
+        let (buffer, comment) = netem.buffer_below(self.rate.value, kind)?;
+        self.notes.push(comment);
+        self.note_unused("netem");
+        let mut elements = netem.elements(kind);
+        elements.push(self.shaper(&format!("{buffer}p")));
+        Ok(elements)
+    }
+
+    /// Returns the element if packets wait in another queue below.
+    pub(super) fn with_queue(mut self, queue: QueueModel) -> PathElement {
+        self.note_unused(&queue.kind);
+        self.notes.extend(queue.notes);
+        let Some(discipline) = &queue.queue else { return self.shaper(&queue.buffer) };
+        // A shaper has no discipline: the link has the rate, and no burst.
+        let (rate, buffer) = (self.rate.value, &queue.buffer);
+        let text = format!(
+            "link = {{ rate = \"{rate}bit/s\", buffer = \"{buffer}\", queue = {discipline} }}"
+        );
+        let burst =
+            format!("the burst of {} bytes above {} is not modelled", self.burst, queue.kind);
+        PathElement::new(self.rate.token, text).comment(burst).notes(self.notes)
+    }
+
+    fn note_unused(&mut self, below: &str) {
+        if let Some(limit) = self.unused_limit.take() {
+            self.notes.push(format!("{limit} has no effect with {below} below"));
+        }
+    }
+}

@@ -1,0 +1,1 @@
+// An assembly file lets Go accept nextTimer without a body.
