@@ -31,7 +31,7 @@ test: tools lint
 	# Drawn transfers with known faults: a cost that breaks a law fails.
 	$(XTASK) exam --count 40 --strict
 	# Costs that may not grow faster than their input; `cargo xtask growth` has them all.
-	@if command -v valgrind > /dev/null; then $(XTASK) growth --sample interfaces names sockets; \
+	@if command -v valgrind > /dev/null; then $(XTASK) growth --sample interfaces intervals names sockets; \
 	  else echo "growth: skipped, it needs valgrind"; fi
 	# Counting takes one processor; the playground's tests have the others.
 	@$(MAKE) --no-print-directory playground > target/playground.txt 2>&1 & \

@@ -108,6 +108,11 @@ impl ConnectionAnalyzer {
         self.ends
     }
 
+    /// The stream index.
+    pub(crate) const fn stream(&self) -> u32 {
+        self.stream
+    }
+
     /// Sets the stream index.
     pub(crate) const fn set_stream(&mut self, stream: u32) {
         self.stream = stream;
@@ -283,6 +288,41 @@ impl ConnectionAnalyzer {
             established_at,
             turns: self.settings.turns,
         }
+    }
+
+    /// Both hosts sent a FIN, or one an RST.
+    pub(crate) const fn is_over(&self) -> bool {
+        self.tally.is_reset || self.tally.is_closed()
+    }
+
+    /// Number of packets.
+    pub(crate) const fn frames(&self) -> u64 {
+        self.tally.frames
+    }
+
+    /// Entries of the logs that an analysis walks: its cost.
+    pub(crate) fn entries(&self) -> usize {
+        self.halves.iter().flatten().map(|half| half.entries()).sum()
+    }
+
+    /// The direction with more data; forward if neither has any.
+    pub(crate) fn main_dir(&self) -> Dir {
+        let [there, back] =
+            [0, 1].map(|dir| self.halves[dir].as_ref().map_or(0, |half| half.bytes.all()));
+        if back > there { Dir::Reverse } else { Dir::Forward }
+    }
+
+    /// Begin of the round that is `back` entries before the last of the main direction; the first packet's time
+    /// without data.
+    pub(crate) fn begin_of_last(&self, back: usize) -> Instant {
+        let half = self.halves[self.main_dir() as usize].as_deref();
+        half.map_or(self.start(), |half| half.rounds.log.begin_of_last(back))
+    }
+
+    /// The flow of the main direction since `since`, without what is older; `None` without data.
+    pub(crate) fn main_since(&self, since: Instant) -> Option<FlowAnalysis> {
+        let half = self.halves[self.main_dir() as usize].as_deref()?;
+        Some(FlowAnalysis::since(since, half, &self.opening.syn, (self.start(), self.last.at)))
     }
 
     /// The analysis of the packets so far, without those kept for graphs.

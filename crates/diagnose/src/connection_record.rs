@@ -13,7 +13,10 @@ use units::{Duration, Instant};
 use crate::connection_events::IcmpNotice;
 use crate::packet_log::{PacketLog, PacketLogReader};
 use crate::socket::SocketSample;
-use crate::{Analysis, AnalysisSettings, CapturedPacket, ConnectionAnalyzer, StateSample};
+use crate::{
+    Analysis, AnalysisSettings, CapturedPacket, ConnectionAnalyzer, PathEstimate, StateSample,
+    TimeBudget, Timeline,
+};
 
 /// Most bytes of stored packets, about thirty of them. The state of the analysis of a connection
 /// with data takes several times as much.
@@ -29,6 +32,23 @@ fn analyzer(packets: PacketLogReader<'_>) -> ConnectionAnalyzer {
     }
     packets.for_each(|packet| analyzer.push(&packet));
     analyzer
+}
+
+/// What limited a connection lately.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RecentCourse {
+    /// Direction of most data.
+    pub dir: Dir,
+    /// Its bytes since the connection began.
+    pub bytes: u64,
+    /// What limited it in the rounds that were asked for.
+    pub budget: TimeBudget,
+    /// The number of these rounds, and how many of the sender's are one of them.
+    pub rounds: usize,
+    /// See `rounds`.
+    pub rounds_per_entry: u32,
+    /// The connection was closed or reset.
+    pub is_over: bool,
 }
 
 /// A connection that is being read, as by a [`ConnectionAnalyzer`].
@@ -173,6 +193,56 @@ impl ConnectionRecorder {
         match &mut self.0 {
             Recorder::Many(analyzer) => analyzer,
             Recorder::Few(_) => unreachable!("it was replaced"),
+        }
+    }
+
+    /// What limited it since `since`, on a path that its whole analysis has shown; `None` while its packets are few, as
+    /// their analysis costs no more, or while it has no data.
+    pub fn since(&self, since: Instant, path: &PathEstimate) -> Option<RecentCourse> {
+        let Recorder::Many(analyzer) = &self.0 else { return None };
+        let flow = analyzer.main_since(since)?;
+        Some(RecentCourse {
+            dir: flow.dir,
+            bytes: flow.bytes,
+            budget: Timeline::on(*path, &flow).budget,
+            rounds: flow.rounds.len(),
+            rounds_per_entry: flow.rounds_per_entry,
+            is_over: analyzer.is_over(),
+        })
+    }
+
+    /// Begin of the round `back` before the last one.
+    pub fn begin_of_last(&self, back: usize) -> Instant {
+        match &self.0 {
+            Recorder::Few(_) => Instant::ZERO,
+            Recorder::Many(analyzer) => analyzer.begin_of_last(back),
+        }
+    }
+
+    /// The direction with more data; forward while its packets are few.
+    pub fn main_dir(&self) -> Dir {
+        match &self.0 {
+            Recorder::Few(_) => Dir::Forward,
+            Recorder::Many(analyzer) => analyzer.main_dir(),
+        }
+    }
+
+    /// Stream index: see [`Analysis::stream`].
+    pub fn stream(&self) -> u32 {
+        match &self.0 {
+            Recorder::Few(log) => {
+                let [stream, ..] = log.reader().numbers();
+                stream
+            }
+            Recorder::Many(analyzer) => analyzer.stream(),
+        }
+    }
+
+    /// Packets so far, and the entries that an analysis of it walks; 0 and 0 while its packets are few.
+    pub fn extent(&self) -> (u64, usize) {
+        match &self.0 {
+            Recorder::Few(_) => (0, 0),
+            Recorder::Many(analyzer) => (analyzer.frames(), analyzer.entries()),
         }
     }
 

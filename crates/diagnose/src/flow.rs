@@ -9,7 +9,7 @@ use crate::coverage::Coverage;
 use crate::episodes::RecoveryEpisode;
 use crate::half_connection::HalfConnection;
 use crate::reordering::ReorderingStats;
-use crate::rounds::Round;
+use crate::rounds::{Round, RoundLog};
 use crate::sender_events::SenderEvent;
 use crate::stalls::AckStalls;
 use crate::transmissions::Transmissions;
@@ -87,6 +87,14 @@ pub struct FlowAnalysis {
     pub stamps: bool,
 }
 
+/// The parts of a flow that grow with its length.
+struct FlowCourse {
+    episodes: Vec<RecoveryEpisode>,
+    rounds: RoundLog,
+    turns: Vec<SenderEvent>,
+    dispersion: Option<[f64; 3]>,
+}
+
 impl FlowAnalysis {
     /// Whether it is longer than a few initial windows (RFC 6928: ten segments each), so that its
     /// windows matter.
@@ -134,18 +142,51 @@ impl FlowAnalysis {
     }
 
     pub(crate) fn new(
-        half: HalfConnection,
+        mut half: HalfConnection,
         syn: &[Option<Syn>; 2],
         start: Instant,
         end: Instant,
     ) -> Self {
-        let agreed = |has: fn(&Syn) -> bool| syn.iter().all(|syn| syn.as_ref().is_some_and(has));
         let rates = &half.deliveries.dispersion;
         let dispersion =
             rates.mode().and_then(|mode| Some([mode, rates.quantile(0.5)?, rates.quantile(0.9)?]));
+        let course = FlowCourse {
+            episodes: core::mem::take(&mut half.recovery.episodes),
+            rounds: core::mem::replace(&mut half.rounds.log, RoundLog::new(end)),
+            turns: core::mem::take(&mut half.events.events),
+            dispersion,
+        };
+        Self::with(&half, course, syn, (start, end))
+    }
+
+    /// The flow so far, with those of its rounds and episodes that ended after `since`, and without dispersion and
+    /// events. What the ACKs on their way to the sender bring is not in it.
+    pub(crate) fn since(
+        since: Instant,
+        half: &HalfConnection,
+        syn: &[Option<Syn>; 2],
+        span: (Instant, Instant),
+    ) -> Self {
+        let rounds = half.rounds_since(since, span.1);
+        let course = FlowCourse {
+            episodes: half.recovery.episodes_since(since, span.1),
+            rounds,
+            turns: Vec::new(),
+            dispersion: None,
+        };
+        Self::with(half, course, syn, span)
+    }
+
+    fn with(
+        half: &HalfConnection,
+        course: FlowCourse,
+        syn: &[Option<Syn>; 2],
+        (start, end): (Instant, Instant),
+    ) -> Self {
+        let agreed = |has: fn(&Syn) -> bool| syn.iter().all(|syn| syn.as_ref().is_some_and(has));
         let answered = half.last.is_answered();
         let only_smaller_passed = half.only_smaller_passed();
-        let (idle, bytes, counters) = (half.idle, half.bytes, half.counters);
+        let (idle, bytes, counters) = (&half.idle, &half.bytes, &half.counters);
         let first_data = half.progress.first_data().map(|first| (first.at, first.frame));
         Self {
             dir: half.begin.dir,
@@ -174,13 +215,13 @@ impl FlowAnalysis {
             ecn_echoes: half.ecn.echoes,
             marked: half.ecn.marked,
             more_episodes: half.recovery.more_episodes,
-            rounds_per_entry: half.rounds.log.each,
-            dispersion,
-            turns: half.events.events,
+            rounds_per_entry: course.rounds.each,
+            dispersion: course.dispersion,
+            turns: course.turns,
             sack: agreed(|syn| syn.options.sack_permitted),
             stamps: agreed(|syn| syn.stamps),
-            episodes: half.recovery.episodes,
-            rounds: half.rounds.log.finish(),
+            episodes: course.episodes,
+            rounds: course.rounds.finish(),
         }
     }
 }

@@ -31,7 +31,7 @@ use units::{Duration, Instant, Offset, SeqNum};
 
 use crate::capture_point::CapturePoint;
 use crate::round_trip::RoundTrip;
-use crate::rounds::TimeUse;
+use crate::rounds::{RoundLog, TimeUse};
 use crate::sender_events::{SenderEvent, SenderEventKind, SenderEventLog};
 
 pub(crate) use ack_queue::CapturedAck;
@@ -184,6 +184,11 @@ impl HalfConnection {
         self.counters.sent.new + self.counters.sent.retransmitted
     }
 
+    /// Entries of its logs.
+    pub(crate) fn entries(&self) -> usize {
+        self.rounds.log.done.len() + self.recovery.episodes.len()
+    }
+
     /// Whether packets may be lost on the way to the capture point.
     fn is_behind_losses(&self) -> bool {
         matches!(self.begin.point, CapturePoint::Receiver | CapturePoint::Middle)
@@ -259,9 +264,31 @@ impl HalfConnection {
             self.spend(TimeUse::Window, all_acked_at);
             self.spend(TimeUse::Idle, at);
         } else {
-            let in_flight = if self.progress.has_begun() { TimeUse::Window } else { TimeUse::Idle };
-            self.spend(self.recovery.time_use().unwrap_or(in_flight), at);
+            self.spend(self.use_in_flight(), at);
         }
         self.recovery.finish(at);
+    }
+    /// The rounds that ended after `since`, up to `at`, the time of the last packet. ACKs that have not reached the sender
+    /// change nothing yet.
+    pub(crate) fn rounds_since(&self, since: Instant, at: Instant) -> RoundLog {
+        let mut rounds = self.rounds.since_round(since);
+        if let Some(all_acked_at) = self.idle.all_acked_at {
+            let closure = self.window.clone().end_closure(at);
+            if let Some(closure) = closure.filter(|&one| self.waited_for_reader(one, at)) {
+                rounds.spend(TimeUse::Reader, closure.until);
+            }
+            rounds.log.now.final_wait += self.final_wait(all_acked_at);
+            rounds.spend(TimeUse::Window, all_acked_at);
+            rounds.spend(TimeUse::Idle, at);
+        } else {
+            rounds.spend(self.use_in_flight(), at);
+        }
+        rounds.log
+    }
+
+    /// What the time is spent on while data are outstanding.
+    fn use_in_flight(&self) -> TimeUse {
+        let in_flight = if self.progress.has_begun() { TimeUse::Window } else { TimeUse::Idle };
+        self.recovery.time_use().unwrap_or(in_flight)
     }
 }

@@ -57,7 +57,7 @@ pub mod transmissions;
 
 pub use analysis::Analysis;
 pub use connection::{AnalysisSettings, ConnectionAnalyzer, ObservedSyn};
-pub use connection_record::{ConnectionRecorder, RecordedConnection};
+pub use connection_record::{ConnectionRecorder, RecentCourse, RecordedConnection};
 pub use diagnosis::Diagnosis;
 pub use exchange::{ExchangeBudget, ExchangeShare};
 pub use flow::FlowAnalysis;

@@ -221,6 +221,21 @@ impl RoundLog {
         self.now.rtt = there;
     }
 
+    /// The log from the round that `since` is in.
+    pub(crate) fn since(&self, since: Instant) -> Self {
+        let later = self.done.partition_point(|round| round.start <= since);
+        let first = if self.now.start <= since { self.done.len() } else { later.saturating_sub(1) };
+        Self { done: self.done[first..].to_vec(), ..*self }
+    }
+
+    /// Begin of the entry `back` before the last one, or of the first.
+    pub(crate) fn begin_of_last(&self, back: usize) -> Instant {
+        match self.done.len().checked_sub(back.max(1)) {
+            _ if back == 0 || self.done.is_empty() => self.now.start,
+            index => self.done[index.unwrap_or(0)].start,
+        }
+    }
+
     pub(crate) fn finish(mut self) -> Vec<Round> {
         self.done.reserve_exact(1);
         self.done.push(self.now);

@@ -97,6 +97,15 @@ impl TimeBudget {
         self.whole() - self.of(Limiter::Idle)
     }
 
+    /// The time since `earlier`, an earlier budget of the same transfer.
+    pub fn less(&self, earlier: &Self) -> Self {
+        let mut times = self.times;
+        for (time, before) in times.iter_mut().zip(earlier.times) {
+            *time = time.saturating_sub(before);
+        }
+        Self { times }
+    }
+
     pub(crate) fn add(&mut self, limiter: Limiter, time: Duration) {
         self.times[limiter as usize] += time;
     }

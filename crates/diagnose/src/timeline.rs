@@ -142,6 +142,11 @@ impl Timeline {
 
     /// Builds the timeline of the data of one direction.
     pub fn of(flow: &FlowAnalysis) -> Self {
-        builder::over(flow)
+        builder::over(flow, PathEstimate::of(flow))
+    }
+
+    /// Builds the timeline of a part of a flow on a path that the whole flow has shown.
+    pub(crate) fn on(path: PathEstimate, flow: &FlowAnalysis) -> Self {
+        builder::over(flow, path)
     }
 }

@@ -12,6 +12,7 @@
 //!
 //! The module opens no files (callers give readers) and diagnoses nothing.
 
+mod active;
 mod captured_quic;
 mod captures;
 mod connection_key;
@@ -329,7 +330,7 @@ pub fn read_with(
             mode.leave_out(file.name.clone(), reason)?;
         }
         if let Some(live) = &mut mode.live {
-            live.finish(&table);
+            live.finish(&mut table);
         }
         files.push((number, file));
     }

@@ -5,6 +5,7 @@ use units::{Duration, Instant, Offset};
 
 use super::activity::StreamProgress;
 use super::idle::IdleTime;
+use super::window::WindowClosure;
 use super::{AckSummary, FrameTime, HalfConnection, RTO_SLOP};
 use crate::CapturedPacket;
 use crate::outstanding::SentRange;
@@ -381,10 +382,15 @@ impl HalfConnection {
     /// probes and without data that follow its opening, the sender had nothing to send.
     pub(super) fn spend_closed_window(&mut self, at: Instant) {
         let Some(closure) = self.window.end_closure(at) else { return };
-        let is_answer = at.since(closure.until) <= self.rtt.usual() + self.reaction();
-        let has_data = closure.is_probed || is_answer && self.progress.has_begun();
-        if self.idle.all_acked_at.is_some() && has_data {
+        if self.waited_for_reader(closure, at) {
             self.spend(TimeUse::Reader, closure.until);
         }
+    }
+
+    /// Whether the sender had data to send while the window was closed.
+    pub(super) fn waited_for_reader(&self, closure: WindowClosure, at: Instant) -> bool {
+        let is_answer = at.since(closure.until) <= self.rtt.usual() + self.reaction();
+        let has_data = closure.is_probed || is_answer && self.progress.has_begun();
+        self.idle.all_acked_at.is_some() && has_data
     }
 }

@@ -197,6 +197,16 @@ impl RecoveryLog {
         }
     }
 
+    /// The episodes that ended after `since`, and the one before them: as [`finish`](Self::finish) leaves them at `at`.
+    pub(crate) fn episodes_since(&self, since: Instant, at: Instant) -> Vec<RecoveryEpisode> {
+        let first = self.episodes.partition_point(|episode| episode.end <= since);
+        let mut recent = self.episodes[first.saturating_sub(1)..].to_vec();
+        if let Some(last) = recent.last_mut().filter(|last| !last.over) {
+            last.end = at;
+        }
+        recent
+    }
+
     /// Processes a D-SACK: the packets that it shows to be spurious; `None` if no retransmission
     /// explains it.
     pub(super) fn on_dsack(&mut self, left: Offset, right: Offset, mss: u64) -> Option<u64> {

@@ -28,6 +28,11 @@ impl RoundClock {
         Self { log: RoundLog::new(start), end: RoundEnd::After(nxt), since: start }
     }
 
+    /// The clock with the rounds from the one that `since` is in.
+    pub(super) fn since_round(&self, since: Instant) -> Self {
+        Self { log: self.log.since(since), ..*self }
+    }
+
     /// The time up to which is accounted for.
     pub(super) const fn since(&self) -> Instant {
         self.since

@@ -11,9 +11,8 @@ use crate::path::{PathEstimate, busy};
 use crate::rounds::{Round, RoundOrigin, TimeUse};
 use crate::time_budget::{Limiter, TimeBudget};
 
-/// Builds the timeline of the data of one direction.
-pub(super) fn over(flow: &FlowAnalysis) -> Timeline {
-    let path = PathEstimate::of(flow);
+/// Builds the timeline of the data of one direction, on this path.
+pub(super) fn over(flow: &FlowAnalysis, path: PathEstimate) -> Timeline {
     let course = Timeline {
         path,
         budget: TimeBudget::default(),

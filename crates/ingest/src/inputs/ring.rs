@@ -65,7 +65,7 @@ pub(super) fn read(
     }
     let mut captured_quic = capture.finish(&mut file, &mut table, live.as_mut());
     if let Some(live) = &mut live {
-        live.finish(&table);
+        live.finish(&mut table);
     }
     if count > 1 {
         file.name = format!("{} to {last} ({count} parts)", file.name);

@@ -12,7 +12,7 @@ use std::net::SocketAddr;
 
 use diagnose::analysis::MIN_DATA_PACKETS;
 use diagnose::connection_events::IcmpNotice;
-use diagnose::{Analysis, AnalysisSettings, CapturedPacket, ConnectionRecorder};
+use diagnose::{AnalysisSettings, CapturedPacket, ConnectionRecorder};
 use foldhash::fast::FixedState;
 use indexmap::{IndexMap, IndexSet};
 use packet::Flags;
@@ -20,6 +20,7 @@ use packet::wire::{Endpoints, IcmpError};
 use units::{Duration, Instant};
 
 use super::CapturedConnection;
+use super::active::ActiveConnections;
 use super::connection_key::{CaptureSource, ConnectionKey};
 use super::duplicates::DuplicateFilter;
 use super::join::{CapturePair, CapturedSide, join};
@@ -65,6 +66,8 @@ pub(super) struct ConnectionTable {
     /// While capture points are compared: those of the same addresses in a file, at most [`MAX_POINTS`].
     points_of: IndexMap<ConnectionKey, Vec<CaptureSource>, FixedState>,
     files: Vec<FileSummary>,
+    /// Connections with packets since they were last asked for, if they are.
+    active: Option<ActiveConnections>,
 }
 
 impl ConnectionTable {
@@ -82,7 +85,24 @@ impl ConnectionTable {
             points: IndexSet::with_hasher(FixedState::with_seed(0)),
             points_of: IndexMap::with_hasher(FixedState::with_seed(0)),
             files: Vec::new(),
+            active: None,
         }
+    }
+
+    /// Notes from now on which connections have packets.
+    pub(super) fn note_active(&mut self) {
+        self.active.get_or_insert_default();
+    }
+
+    /// The connections with packets since the last call, in order of their index: each with its record.
+    pub(super) fn take_active(&mut self) -> impl Iterator<Item = (usize, &ConnectionRecorder)> {
+        let mut active = self.active.as_mut().map(ActiveConnections::take).unwrap_or_default();
+        active.sort_unstable();
+        let live = &self.live;
+        active
+            .into_iter()
+            .filter(|&index| !live[index].is_merged)
+            .map(|index| (index, &live[index].record))
     }
 
     /// Keeps packets from now on, to compare capture points.
@@ -173,6 +193,9 @@ impl ConnectionTable {
             extra.seen[dir as usize].push(PacketRecord::of(&packet));
         }
         live.record.push(&packet);
+        if let Some(active) = &mut self.active {
+            active.add(index as usize);
+        }
         let segment = &packet.segment;
         let bare = segment.payload == 0 && segment.flags.has(Flags::ACK);
         let opens_or_ends =
@@ -282,16 +305,6 @@ impl ConnectionTable {
     /// The file of a connection.
     pub(super) fn file(&self, index: usize) -> usize {
         self.live[index].point.file as usize
-    }
-
-    /// Calls `each` with the index and the analysis so far of every connection that has packets since
-    /// `from`, in ns since the first packet.
-    pub(super) fn each_active(&self, from: u64, each: &mut dyn FnMut(usize, &Analysis)) {
-        for (index, live) in self.live.iter().enumerate().filter(|(_, live)| !live.is_merged) {
-            if live.record.span().is_some_and(|(_, last)| last.as_nanos() >= from) {
-                each(index, &live.record.analysis());
-            }
-        }
     }
 
     /// Adds a connection without packets.
