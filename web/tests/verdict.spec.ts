@@ -51,6 +51,27 @@ test("cures follow the verdict, and are in the page of graphs", async ({ page })
   await expect(cures).toHaveCount(0);
 });
 
+test("what was shown goes when another file is chosen", async ({ page }) => {
+  await page.goto("/");
+  await page.getByRole("button", { name: "an outage and its timeouts" }).click();
+  const verdict = page.getByRole("region", { name: "Verdict" });
+  await expect(verdict).toBeVisible();
+  let goOn = () => {};
+  const held = new Promise<void>((resolve) => (goOn = resolve));
+  await page.route("**/*.sqlog", async (route) => {
+    await held;
+    await route.continue();
+  });
+  await page.getByRole("button", { name: "a qlog of QUIC" }).click();
+  await expect(verdict).toHaveCount(0);
+  // The last one asked for is shown, whatever comes first.
+  await page.getByRole("button", { name: "a receive window too small" }).click();
+  await expect(verdict).toContainText("CC401");
+  goOn();
+  await page.waitForLoadState("networkidle");
+  await expect(verdict).toContainText("CC401");
+});
+
 test("the moment of a finding is one click away", async ({ page }) => {
   await page.goto("/");
   await page.getByRole("button", { name: "an outage and its timeouts" }).click();

@@ -54,13 +54,21 @@ export function VerdictPage({ onScenario, onClock }: Props) {
   const [fault, setFault] = useState("");
   const [isOver, setOver] = useState(false);
   const input = useRef<HTMLInputElement>(null);
+  /** Counts what was asked for: only the last has an answer. */
+  const turn = useRef(0);
 
-  const diagnose = async (files: File[]) => {
-    if (files.length === 0) return;
+  /** Takes away what is shown: it is not of the files that were just chosen. */
+  const begin = () => {
     captures.cancel();
     trials.cancel();
     setFault("");
     setVerdict(undefined);
+    setProgress(undefined);
+    return ++turn.current;
+  };
+  const diagnose = async (files: File[]) => {
+    if (files.length === 0) return;
+    begin();
     setProgress({ done: 0, total: files.reduce((sum, file) => sum + file.size, 0) });
     const began = performance.now();
     try {
@@ -97,9 +105,11 @@ export function VerdictPage({ onScenario, onClock }: Props) {
     setFault("Cancelled.");
   };
   const sample = async (name: string, url: string) => {
+    const asked = begin();
     try {
       const response = await fetch(url);
-      await diagnose([new File([await response.arrayBuffer()], name)]);
+      const bytes = await response.arrayBuffer();
+      if (asked === turn.current) await diagnose([new File([bytes], name)]);
     } catch (error) {
       setFault(`The example cannot be loaded: ${(error as Error).message}`);
     }
