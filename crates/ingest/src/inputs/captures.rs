@@ -15,7 +15,7 @@ use super::captured_quic::{CapturedQuicConnection, CapturedQuicTable, DatagramPo
 use super::connection_key::CaptureSource;
 use super::fragments::Reassembly;
 use super::live::LiveReporter;
-use super::table::ConnectionTable;
+use super::table::{ConnectionTable, MAX_POINTS};
 use super::{File, Reason};
 
 pub(super) fn read(
@@ -213,6 +213,12 @@ impl CaptureParts {
                 self.held.next(Some(seen.packet(&parsed, Some(beginning.cut))), file, table);
                 self.held.next(None, file, table);
             }
+        }
+        let apart = core::mem::take(&mut table.apart);
+        if apart > 0 {
+            file.problems.push(&format_args!(
+                "connections at more than {MAX_POINTS} interfaces are not joined beyond these: {apart} stay apart"
+            ));
         }
         file.duplicates += table.copies - self.copies;
         file.others.fragments += self.reassembly.counts.unused;

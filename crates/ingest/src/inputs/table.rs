@@ -28,7 +28,7 @@ use super::open_connection::{MAX_ICMP, NONE, OpenConnection};
 use super::transit::{MAX_TRANSIT_PACKETS, PacketRecord};
 
 /// Most capture points of a file at which a connection is looked for: a bridge of many ports has some dozens.
-const MAX_POINTS: usize = 64;
+pub(super) const MAX_POINTS: usize = 64;
 
 /// Fewest packets or sender events of a connection that are useful.
 const LEAST: usize = 64;
@@ -65,6 +65,8 @@ pub(super) struct ConnectionTable {
     points: IndexSet<CaptureSource, FixedState>,
     /// While capture points are compared: those of the same addresses in a file, at most [`MAX_POINTS`].
     points_of: IndexMap<ConnectionKey, Vec<CaptureSource>, FixedState>,
+    /// Connections that were not compared, since more capture points had them.
+    pub(super) apart: u64,
     files: Vec<FileSummary>,
     /// Connections with packets since they were last asked for, if they are.
     active: Option<ActiveConnections>,
@@ -84,6 +86,7 @@ impl ConnectionTable {
             copies: 0,
             points: IndexSet::with_hasher(FixedState::with_seed(0)),
             points_of: IndexMap::with_hasher(FixedState::with_seed(0)),
+            apart: 0,
             files: Vec::new(),
             active: None,
         }
@@ -118,8 +121,13 @@ impl ConnectionTable {
 
     fn add_point(&mut self, key: ConnectionKey, point: CaptureSource) {
         let points = self.points_of.entry(key.anywhere()).or_default();
-        if points.len() < MAX_POINTS && !points.contains(&point) {
+        if points.contains(&point) {
+            return;
+        }
+        if points.len() < MAX_POINTS {
             points.push(point);
+        } else {
+            self.apart += 1;
         }
     }
 

@@ -283,6 +283,29 @@ fn frames_captured_twice_count_once() {
     assert_eq!((flow.counts.new, flow.counts.retransmitted, flow.bytes), (10, 1, 1_000));
 }
 
+/// A connection at more interfaces than are compared: the others stay connections of their own, and the file says so.
+#[test]
+fn parts_that_stay_apart_are_reported() {
+    let read_with = |count: usize| {
+        let mut writer = PcapngWriter::new(Vec::new(), &PcapngSection::default()).unwrap();
+        let taps: Vec<_> = (0..count)
+            .map(|_| writer.add_interface(&PcapngInterface::default()).unwrap())
+            .collect();
+        for (n, &tap) in taps.iter().enumerate() {
+            let seq = SeqNum(100 * n as u32);
+            let segment = Segment { flags: ACK, seq, payload: 100, ..Segment::default() };
+            let at = Instant::from_nanos(1_000_000 * n as u64);
+            let seen = PacketMeta { tap, at, way: PacketDirection::Out };
+            writer.segment(seen, &segment, &ends(1, 2), n as u16, Offset(0)).unwrap();
+        }
+        let reading = read_bytes(&writer.finish().unwrap());
+        (reading.files[0].problems.count, reading.files[0].problems.first.first().cloned())
+    };
+    assert_eq!(read_with(64), (0, None));
+    let text = "connections at more than 64 interfaces are not joined beyond these: 3 stay apart";
+    assert_eq!(read_with(67), (1, Some(text.to_owned())));
+}
+
 #[test]
 fn compressed_files_are_read() {
     use std::io::Write;
