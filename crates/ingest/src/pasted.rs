@@ -16,6 +16,8 @@ mod verdict;
 
 use core::fmt::Write;
 
+use serde::Serialize;
+
 pub use facts::{Figures, PastedSection};
 pub use scenario_text::scenario;
 
@@ -68,7 +70,53 @@ pub fn read(text: &str) -> Option<PastedReport> {
     Some(PastedReport { sections, figures, causes, missing, next })
 }
 
+/// The document of `ackclock diagnose --json` for a pasted text.
+#[derive(Serialize)]
+struct PastedJson<'a> {
+    format: u32,
+    file: &'a str,
+    sections: Vec<SectionJson<'a>>,
+    causes: &'a [String],
+    missing: Vec<MissingJson<'a>>,
+    next: &'a [String],
+}
+
+#[derive(Serialize)]
+struct SectionJson<'a> {
+    line: usize,
+    kind: &'a str,
+    facts: &'a [String],
+}
+
+#[derive(Serialize)]
+struct MissingJson<'a> {
+    what: &'a str,
+    command: &'a str,
+}
+
+/// Version of the JSON format.
+const FORMAT: u32 = 1;
+
 impl PastedReport {
+    /// Writes the report of the file `name` as JSON, a line.
+    pub fn json(&self, name: &str) -> String {
+        let sections = self.sections.iter().map(|section| SectionJson {
+            line: section.line,
+            kind: section.kind,
+            facts: &section.facts,
+        });
+        let missing = self.missing.iter().map(|(what, command)| MissingJson { what, command });
+        let document = PastedJson {
+            format: FORMAT,
+            file: name,
+            sections: sections.collect(),
+            causes: &self.causes,
+            missing: missing.collect(),
+            next: &self.next,
+        };
+        serde_json::to_string(&document).unwrap_or_default() + "\n"
+    }
+
     /// Writes the report of the file `name`.
     pub fn text(&self, name: &str) -> String {
         let mut out = String::new();

@@ -7,7 +7,7 @@ mod live_input;
 mod selection;
 
 use std::fs::Metadata;
-use std::io::{self, IsTerminal, Write as _};
+use std::io::{self, IsTerminal, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -52,7 +52,7 @@ pub(super) fn run(args: &DiagnoseArgs) -> Result<ExitCode, Failure> {
     if standard > 1 {
         return Err(Failure::new("standard input can be read only once"));
     }
-    let pasted = pasted_text(args);
+    let (pasted, before) = pasted_text(args)?;
     if let Some(text) = pasted.as_ref().filter(|text| !text.has_recording) {
         return report_pasted(text, args);
     }
@@ -61,6 +61,7 @@ pub(super) fn run(args: &DiagnoseArgs) -> Result<ExitCode, Failure> {
     let closed = Arc::new(AtomicBool::new(false));
     let sources = files.iter().map(|file| match &args.every {
         Some(_) if is_standard(file) => live_source(&closed),
+        None if is_standard(file) => Ok(standard_after(before.clone())),
         _ => source(file),
     });
     let (sources, mut failures) = opened(sources.collect(), args)?;
@@ -157,33 +158,38 @@ pub(super) fn run(args: &DiagnoseArgs) -> Result<ExitCode, Failure> {
     }
 }
 
-/// The text of other tools in the only file.
-fn pasted_text(args: &DiagnoseArgs) -> Option<PastedText> {
+/// The text of other tools in the only file, and what was read of standard input to know it.
+fn pasted_text(args: &DiagnoseArgs) -> Result<(Option<PastedText>, Vec<u8>), Failure> {
     match args.files.as_slice() {
-        [file] if args.every.is_none() && !args.ring => pasted::read(file),
-        _ => None,
+        [file] if args.every.is_none() && !args.ring => match is_standard(file) {
+            true => pasted::read_standard()
+                .map_err(|error| Failure::new(format!("cannot read standard input: {error}"))),
+            false => Ok((pasted::read(file), Vec::new())),
+        },
+        _ => Ok((None, Vec::new())),
     }
 }
 
-/// Prints what a pasted text says; other forms of output have connections.
+/// Prints what a pasted text says; output files have connections.
 fn report_pasted(text: &PastedText, args: &DiagnoseArgs) -> Result<ExitCode, Failure> {
     let outputs = [&args.report, &args.csv, &args.sarif, &args.junit, &args.markdown];
     let others = [&args.openmetrics, &args.wireshark];
     let is_requested = outputs.iter().chain(&others).any(|path| path.is_some());
-    if args.json || is_requested || args.fail_on.is_some() {
-        let name = file_name(args);
+    let name = file_name(args);
+    if is_requested || args.fail_on.is_some() {
         let failure =
             Failure::new(format!("{name}: pasted text has no connections, only a report"));
-        return Err(
-            failure.hint("without --json, --fail-on and output files the report is printed")
-        );
+        return Err(failure.hint("without --fail-on and output files the report is printed"));
     }
-    output::print(&text.report.text(&file_name(args)))?;
+    output::print(&if args.json { text.report.json(&name) } else { text.report.text(&name) })?;
     Ok(ExitCode::SUCCESS)
 }
 
 fn file_name(args: &DiagnoseArgs) -> String {
-    args.files.first().map(|file| file.display().to_string()).unwrap_or_default()
+    match args.files.first() {
+        Some(file) if is_standard(file) => "standard input".to_owned(),
+        file => file.map(|file| file.display().to_string()).unwrap_or_default(),
+    }
 }
 
 /// Whether a file that cannot be read is reported, and the others are diagnosed.
@@ -317,6 +323,12 @@ fn live_source(closed: &Arc<AtomicBool>) -> Result<InputFile<'static>, Failure> 
     let input = live_input::LiveInput::new(Arc::clone(closed))
         .map_err(|error| Failure::new(format!("cannot read standard input: {error}")))?;
     Ok(InputFile { name: "standard input".into(), bytes: Box::new(input) })
+}
+
+/// Standard input, of which `before` was read.
+fn standard_after(before: Vec<u8>) -> InputFile<'static> {
+    let all = io::Cursor::new(before).chain(io::stdin().lock());
+    InputFile { name: "standard input".into(), bytes: Box::new(ProgressReader::new(all, None)) }
 }
 
 /// Opens a file or standard input.

@@ -1,6 +1,6 @@
 //! Pasted text of other tools, for `ackclock diagnose` and `ackclock scenario from`.
 
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::Path;
 
 use ingest::inputs::{InputKind, kind_of};
@@ -10,6 +10,8 @@ use crate::input;
 
 /// Largest text that is read.
 const LARGEST: usize = 8 << 20;
+/// Bytes of standard input that are read at a time: the first ones of a capture show that it is none.
+const CHUNK: u64 = 4_096;
 
 /// A text that a command diagnoses in place of a recording, or beside one.
 pub(super) struct PastedText {
@@ -28,11 +30,33 @@ pub(super) fn read(file: &Path) -> Option<PastedText> {
     let mut bytes = Vec::new();
     let opened = input::open_argument(file).ok()?;
     opened.take(LARGEST as u64 + 1).read_to_end(&mut bytes).ok()?;
+    of(&bytes)
+}
+
+/// Reads standard input as far as it may be pasted text: all of it if it is, and what was read, which comes before the
+/// rest.
+pub(super) fn read_standard() -> io::Result<(Option<PastedText>, Vec<u8>)> {
+    let mut standard = io::stdin().lock();
+    let mut bytes = Vec::new();
+    loop {
+        let before = bytes.len();
+        let read = standard.by_ref().take(CHUNK).read_to_end(&mut bytes)?;
+        if read == 0 {
+            return Ok((of(&bytes), bytes));
+        }
+        if bytes.len() > LARGEST || bytes[before..].contains(&0) {
+            return Ok((None, bytes));
+        }
+    }
+}
+
+/// The pasted text in these bytes, all of a file.
+fn of(bytes: &[u8]) -> Option<PastedText> {
     if bytes.len() > LARGEST || bytes.contains(&0) {
         return None;
     }
-    let text = core::str::from_utf8(&bytes).ok()?;
-    let has_recording = match kind_of(&bytes) {
+    let text = core::str::from_utf8(bytes).ok()?;
+    let has_recording = match kind_of(bytes) {
         None => false,
         // Any object of JSON is taken for qlog.
         Some(InputKind::Qlog) if !text.contains("\"qlog") && !text.contains("\"data\"") => false,

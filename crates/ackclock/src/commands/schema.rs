@@ -7,10 +7,11 @@ use crate::failure::Failure;
 use crate::output::print;
 
 /// Commands with their schemas.
-const SCHEMAS: [(&str, &str); 20] = [
+const SCHEMAS: [(&str, &str); 21] = [
     ("compare", include_str!("../schemas/compare.json")),
     ("diagnose", include_str!("../schemas/diagnose.json")),
     ("diagnose-every", include_str!("../schemas/diagnose-every.json")),
+    ("diagnose-pasted", include_str!("../schemas/diagnose-pasted.json")),
     ("hunt", include_str!("../schemas/hunt.json")),
     ("interop", include_str!("../schemas/interop.json")),
     ("kernel-check", include_str!("../schemas/kernel-check.json")),
@@ -45,7 +46,7 @@ pub(super) fn run(args: &SchemaArgs) -> Result<ExitCode, Failure> {
 }
 
 /// The schema of a command, whose words are joined by hyphens: its own, or that of the commands it
-/// is one of (`wire-send`: `wire`). `diagnose-every` is `diagnose --every`.
+/// is one of (`wire-send`: `wire`). `diagnose-every` is `diagnose --every`, `diagnose-pasted` of pasted text.
 fn schema_of(command: &str) -> Option<&'static str> {
     let is_of = |name| {
         command.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
@@ -84,8 +85,8 @@ mod tests {
         for command in &commands {
             assert!(schema_of(command).is_some(), "{command} --json has no schema");
         }
-        // `diagnose --every` prints other documents.
-        commands.insert("diagnose-every".into());
+        // `diagnose --every` prints other documents, and so does `diagnose` of pasted text.
+        commands.extend(["diagnose-every".into(), "diagnose-pasted".into()]);
         // No schema is of a command that does not exist.
         for (name, schema) in SCHEMAS {
             let mut names = commands.iter().filter_map(|command| schema_of(command));
@@ -101,6 +102,7 @@ mod tests {
             let schema: Value = serde_json::from_str(text).unwrap();
             let title = match name {
                 "diagnose-every" => "ackclock diagnose --every --json".to_owned(),
+                "diagnose-pasted" => "ackclock diagnose --json, of pasted text".to_owned(),
                 _ => format!("ackclock {} --json", name.replace('-', " ")),
             };
             assert_eq!(schema["title"], title, "{name}");

@@ -392,8 +392,21 @@ fn pasted_text_has_a_verdict_and_the_next_command() {
     ] {
         assert!(report.contains(text), "{text}: {report}");
     }
-    let refused = dir.run(&["diagnose", "report.txt", "--json"]).refused();
+    let refused = dir.run(&["diagnose", "report.txt", "--csv", "out.csv"]).refused();
     assert!(refused.contains("report.txt: pasted text has no connections"), "{refused}");
+    let json = dir.run(&["diagnose", "report.txt", "--json"]).ok();
+    let json: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["sections"][1]["kind"], "ping");
+    assert!(json["causes"][0].as_str().unwrap().starts_with("packets are lost"), "{json}");
+    assert!(json["missing"][0]["command"].is_string() && json["next"][0].is_string(), "{json}");
+    // Standard input says the same, and a recording that comes there is one.
+    let file = std::fs::File::open(dir.0.join("report.txt")).unwrap();
+    let piped = dir.command(&["diagnose", "-"]).stdin(file).output().unwrap();
+    let piped = String::from_utf8(piped.stdout).unwrap();
+    assert_eq!(piped.replace("standard input", "report.txt"), report);
+    let capture = std::fs::File::open(root("golden/linux/h1_rwnd_cubic/sender.pcap.xz")).unwrap();
+    let piped = dir.command(&["diagnose", "-", "--no-cures"]).stdin(capture).output().unwrap();
+    assert!(String::from_utf8(piped.stdout).unwrap().contains("CC401"));
     dir.write("from.toml", dir.run(&["scenario", "from", "report.txt"]).ok());
     dir.run(&["run", "from.toml"]).ok();
     dir.write("prose.txt", "It is slow.\n");
