@@ -3,8 +3,8 @@
 use core::hint::cold_path;
 
 use machine::Cx;
-use record::{Event, Purpose, Recorder};
-use units::{Instant, Offset};
+use record::{Event, Recorder};
+use units::{Offset, unlikely};
 
 use crate::endpoint::{TcpEndpoint, TcpState};
 use crate::loss::LossDetector;
@@ -42,7 +42,11 @@ impl TcpEndpoint {
         if self.snd.buffer.fin || !self.snd.may_write(&self.conn) {
             return 0;
         }
-        self.note_process(cx.now);
+        if unlikely(!self.conn.clock.is_exact()) {
+            self.timers.begin_event(cx.now, false);
+            self.timers.wake_process();
+            self.snd.begin_call(cx.now);
+        }
         // The rest of a call that waits for space is no other call (tcp_sendmsg_locked).
         let continues = self.snd.tracks_tx() && self.snd.buffer.continues_call();
         if self.snd.measures_rates() && !continues {
@@ -80,14 +84,6 @@ impl TcpEndpoint {
         taken
     }
 
-    /// The application runs, which the timers of some machines notice.
-    fn note_process(&mut self, now: Instant) {
-        let pending = self.snd.pacing_timer(&self.timers);
-        if let Some(at) = self.conn.clock.note_process(now, pending) {
-            self.timers.set(Purpose::Pacing, at);
-        }
-    }
-
     /// Reads all bytes received in order; returns how many.
     pub fn read<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) -> u64 {
         self.read_up_to(cx, u64::MAX)
@@ -99,6 +95,10 @@ impl TcpEndpoint {
         let bytes = self.rcv.window.unread().min(most);
         if bytes == 0 {
             return 0;
+        }
+        if unlikely(!self.conn.clock.is_exact()) {
+            self.timers.begin_event(cx.now, false);
+            self.timers.wake_process();
         }
         let reach = || self.rcv.reassembly.reach(self.rcv.nxt);
         if let Some(size) = self.rcv.window.on_read((cx.now, self.snd.last.received), bytes, reach)
@@ -125,7 +125,12 @@ impl TcpEndpoint {
             || self.rcv.ack_now
             || self.rcv.window_update_due(&self.conn, &self.timers)
         {
-            self.snd.call_output();
+            if unlikely(!self.conn.clock.is_exact()) {
+                // tcp_rcv_space_adjust reads the clock before tcp_cleanup_rbuf.
+                self.timers.reach_output(cx.now + self.conn.clock.reading());
+            } else {
+                self.snd.call_output();
+            }
         }
         bytes
     }

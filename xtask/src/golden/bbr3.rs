@@ -103,6 +103,12 @@ pub(super) fn prepare(scenario: &mut Scenario) {
     for host in &mut scenario.hosts {
         if let StackSpec::Tcp(tcp) = &mut host.stack {
             tcp.profile.clock_step = CLOCK_STEP;
+            tcp.profile.clock_late = 232;
+        }
+    }
+    for flow in &scenario.flows {
+        if let StackSpec::Tcp(tcp) = &mut scenario.hosts[flow.from].stack {
+            tcp.profile.clock_sampled = Duration::from_millis(10);
         }
     }
     for flow in &mut scenario.flows {
