@@ -44,8 +44,6 @@ impl TcpEndpoint {
         }
         if unlikely(!self.conn.clock.is_exact()) {
             self.timers.begin_event(cx.now, false);
-            self.timers.wake_process();
-            self.snd.begin_call(cx.now);
         }
         // The rest of a call that waits for space is no other call (tcp_sendmsg_locked).
         let continues = self.snd.tracks_tx() && self.snd.buffer.continues_call();
@@ -74,6 +72,10 @@ impl TcpEndpoint {
             BurstRule::FreeBsd { .. } | BurstRule::Rfc => self.snd.buffer.write(bytes),
         };
         if taken > 0 {
+            if unlikely(!self.conn.clock.is_exact()) {
+                self.timers.wake_process();
+                self.snd.begin_call(cx.now);
+            }
             cx.emit(|| Event::AppWrote { bytes: taken as u32 });
             // sosend_generic checks for space again after tcp_output, which may have enlarged the
             // buffer.

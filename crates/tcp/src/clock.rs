@@ -100,11 +100,11 @@ impl KernelClock {
         Self { wheel, ..self }
     }
 
-    /// The machine's timers: a device that a coarse clock programs, on a machine whose recorder runs `every` so often
-    /// and on which the run began `late`; `None` without one.
-    pub(crate) fn device(&self, every: Duration, late: u32) -> Option<GuestTimer> {
+    /// The machine's timers: a device that a coarse clock programs, where a process of the recorder runs at the interval
+    /// `every`; `None` where the clock is exact.
+    pub(crate) fn device(&self, every: Duration) -> Option<GuestTimer> {
         let tick = self.tick_nanos.filter(|_| self.step > 1)?;
-        Some(GuestTimer::new(self.step, tick.get(), every.as_nanos(), late))
+        Some(GuestTimer::new(self.step, tick.get(), every.as_nanos()))
     }
 
     /// The time at which the clock source shows `shown`.

@@ -102,7 +102,7 @@ impl TcpEndpoint {
         };
         let window = ReceiveWindow::new(profile.receive_buffer, profile.window_scaling, mss);
         let mut timers = Timers::default();
-        if let Some(device) = clock.device(profile.clock_sampled, profile.clock_late) {
+        if let Some(device) = clock.device(profile.recorder) {
             timers.expire_by(device);
         }
         Self {
@@ -420,6 +420,9 @@ impl machine::Endpoint for TcpEndpoint {
             && let Some(sent) = self.outbox.as_mut().and_then(|sent| sent.pop_front())
         {
             *slot = sent;
+            if unlikely(!self.conn.clock.is_exact()) {
+                self.timers.note_sent(cx.now);
+            }
             return Ok(());
         }
         if !self.wants_to_send() {
@@ -430,7 +433,7 @@ impl machine::Endpoint for TcpEndpoint {
         let sent = self.output(cx, slot);
         cx.now = exact;
         if unlikely(!self.conn.clock.is_exact()) && sent.is_ok() {
-            self.timers.note_sent();
+            self.timers.note_sent(exact);
         }
         sent
     }

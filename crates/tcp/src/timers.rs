@@ -306,10 +306,11 @@ impl Timers {
         }
     }
 
-    /// A packet is sent.
-    pub(crate) const fn note_sent(&mut self) {
+    /// A packet is sent at `now`.
+    #[cold]
+    pub(crate) fn note_sent(&mut self, now: Instant) {
         if let Some(device) = &mut self.device {
-            device.send();
+            device.send(now.as_nanos());
         }
     }
 

@@ -7,17 +7,31 @@
 //!
 //! The device fires late by what the clock did not show when it was programmed, and by one nanosecond; if the clock does not
 //! show the time yet, it is programmed again for at least 500 ns. Whatever programs it anew changes how late the next timer
-//! is: the tick, which a process restarts when it runs and which stops again after it has fired once in the idle loop; the
-//! earliest timer of the wheel, for which the stopped tick waits; and a process of the recorder that reads the state of the
-//! connections at a fixed interval.
+//! is: the tick, which a process restarts when it runs, and which stops in the turn of the idle loop after it has fired; the
+//! earliest timer of the wheel, for which the stopped tick waits; a process of the recorder that reads the state of the
+//! connections at a fixed interval; and timers of the kernel itself (the pool of random numbers, work every 5 s, the server
+//! of the scheduler's fair class).
+//!
+//! Not modelled: that server where no recorder runs, and its second timer of inactivity (inactive_task_timer).
 
 use serde::{Deserialize, Serialize};
 
 /// Least time in nanoseconds after which the device fires (`TIMER_MIN_DELTA`).
 const LEAST: u64 = 500;
 const NEVER: u64 = u64::MAX;
+/// How often connect(2) reads the clock before the SYN leaves (secure_tcp_seq, tcp_connect).
+const READINGS_OF_OPEN: u64 = 2;
 /// Interrupts that are calculated in advance to find one that concerns the connection.
 const MOST_AHEAD: u32 = 1 << 16;
+/// When the server of the scheduler's fair class first wakes, to leave 50 ms of its period of 1 s, and its period.
+const FIRST_SERVED: u64 = 950_000_000;
+/// It replenishes itself then, past its first deadline.
+const REPLENISHED: u64 = 1_002_000_000;
+const PERIOD: u64 = 1_000_000_000;
+/// When work of the kernel that no idle machine wakes for is due first, and how often (deferrable delayed work, every 5 s in
+/// the steps of the wheel).
+const FIRST_WORK: u64 = 2_048_000_000;
+const WORK_EVERY: u64 = 5_120_000_000;
 /// Interrupts, and nanoseconds, after which a timer of the wheel mixes their times into the pool of random numbers
 /// (add_interrupt_randomness).
 const MIXED: u32 = 1_024;
@@ -28,6 +42,7 @@ const MIXED_NS: u64 = 1_000_000_000;
 enum MachineTimer {
     Tick,
     Sampler,
+    Server,
     Pacing,
 }
 
@@ -45,7 +60,8 @@ pub(crate) struct GuestTimer {
     step: u64,
     tick: u64,
     every: u64,
-    /// Time of the last event of the connection.
+    /// What the clock showed when the machine's first event came, and the time of the last event of the connection.
+    began: Option<u64>,
     now: u64,
     /// When the device fires, the deadline that it was programmed for (`expires_next`), and its timer.
     fires: u64,
@@ -59,6 +75,11 @@ pub(crate) struct GuestTimer {
     got_tick: bool,
     /// When the recorder's process wakes.
     sample: u64,
+    /// When the timer of the scheduler's server expires, and whether that ended its first period.
+    server: u64,
+    served: bool,
+    /// When the kernel's own work is due, which waits for a tick.
+    work: u64,
     /// Deadline of the pacing timer while it runs, or of that of compressed ACKs.
     pacing: u64,
     /// Deadline of the timer of compressed ACKs, where the connection has set it; until then the last event.
@@ -81,22 +102,25 @@ pub(crate) struct GuestTimer {
 }
 
 impl GuestTimer {
-    /// A machine on which a process began the run `late` nanoseconds after time 0.
-    pub(crate) const fn new(step: u32, tick: u64, every: u64, late: u32) -> Self {
-        let late = late as u64;
-        let mut machine = Self {
+    /// A machine before its first event.
+    pub(crate) const fn new(step: u32, tick: u64, every: u64) -> Self {
+        Self {
             step: step as u64,
             tick,
             every,
-            now: late,
+            began: None,
+            now: 0,
             fires: NEVER,
             target: NEVER,
             next: MachineTimer::Tick,
-            sched: tick,
-            stopped: false,
-            waits_for: 0,
+            sched: NEVER,
+            stopped: true,
+            waits_for: NEVER,
             got_tick: false,
-            sample: if every == 0 { NEVER } else { every },
+            sample: NEVER,
+            server: NEVER,
+            served: false,
+            work: FIRST_WORK,
             pacing: NEVER,
             compressed: None,
             call: NEVER,
@@ -109,12 +133,21 @@ impl GuestTimer {
             interrupted: false,
             due_pacing: false,
             due_wheel: false,
-        };
-        machine.program(late, tick);
-        if every > 0 {
-            machine.count(late);
         }
-        machine
+    }
+
+    /// The process that opens the connection has been woken, with that of the recorder, and has read the clock until it
+    /// sends at `now`.
+    fn open(&mut self, now: u64) {
+        let at = now.saturating_sub(READINGS_OF_OPEN * self.step);
+        let began = self.shown(at);
+        (self.began, self.now) = (Some(began), at);
+        self.count(at);
+        if self.every > 0 {
+            self.server = began + FIRST_SERVED;
+        }
+        self.run_process(at);
+        self.now = now;
     }
 
     /// Counts an interrupt (add_interrupt_randomness).
@@ -155,6 +188,9 @@ impl GuestTimer {
         if self.sample_expires() < first.0 {
             first = (self.sample_expires(), MachineTimer::Sampler);
         }
+        if self.server < first.0 {
+            first = (self.server, MachineTimer::Server);
+        }
         if self.pacing < first.0 {
             first = (self.pacing, MachineTimer::Pacing);
         }
@@ -193,6 +229,13 @@ impl GuestTimer {
             self.sched =
                 if self.stopped { NEVER } else { shown - shown % self.tick + self.tick };
             self.got_tick = true;
+            if self.work <= shown {
+                self.work += WORK_EVERY;
+                self.woke = true;
+            }
+        }
+        if self.server <= shown {
+            self.serve(shown);
         }
         if self.sample <= shown {
             self.sample = NEVER;
@@ -209,8 +252,27 @@ impl GuestTimer {
         expired
     }
 
+    /// The timer of the scheduler's server has expired (dl_server_timer): it is replenished once after its first period,
+    /// and its time of inactivity is over at once (inactive_task_timer).
+    const fn serve(&mut self, shown: u64) {
+        let Some(began) = self.began else { return };
+        let since = self.server - began;
+        self.server = match since {
+            FIRST_SERVED => began + REPLENISHED,
+            REPLENISHED => {
+                self.served = true;
+                NEVER
+            }
+            _ => began + ((shown - began) / PERIOD + 1) * PERIOD,
+        };
+    }
+
     /// Ends an event at `now`: timers that were started, the process that was woken, or the idle loop.
     fn finish(&mut self, now: u64, wheel: u64) {
+        if core::mem::take(&mut self.served) {
+            self.server = self.shown(now);
+            self.reprogram(now, MachineTimer::Server, self.server);
+        }
         if core::mem::take(&mut self.sent) {
             self.count(now);
             self.interrupted = true;
@@ -289,6 +351,9 @@ impl GuestTimer {
     /// An event of the connection begins at `now`; `wheel` is the earliest deadline of its timers of the wheel, as the last
     /// event left them.
     pub(crate) fn begin(&mut self, now: u64, wheel: u64) {
+        if self.began.is_none() {
+            (self.began, self.now) = (Some(self.shown(now)), now);
+        }
         if now <= self.now {
             return;
         }
@@ -309,8 +374,11 @@ impl GuestTimer {
         self.interrupted = true;
     }
 
-    /// A packet is sent.
-    pub(crate) const fn send(&mut self) {
+    /// A packet is sent at `now`.
+    pub(crate) fn send(&mut self, now: u64) {
+        if self.began.is_none() {
+            self.open(now);
+        }
         self.sent = true;
     }
 
@@ -367,7 +435,7 @@ impl GuestTimer {
             }
             let at = ahead.fires;
             ahead.interrupt(wheel);
-            if ahead.woke {
+            if ahead.sample == NEVER {
                 return Some(at);
             }
             ahead.finish(at, wheel);
@@ -416,5 +484,55 @@ impl GuestTimer {
     /// The time that the clock shows now.
     pub(crate) const fn shown_now(&self) -> u64 {
         self.shown(self.now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A kernel of 250 Hz in User-Mode Linux, whose recorder reads every 10 ms; times are those that it printed.
+    fn machine() -> GuestTimer {
+        let mut machine = GuestTimer::new(256, 4_000_000, 10_000_000);
+        machine.send(744);
+        machine
+    }
+
+    #[test]
+    fn the_device_is_late_by_what_the_clock_did_not_show() {
+        let timeout = 1_024_000_000;
+        let mut machine = machine();
+        assert_eq!(machine.recorded_at(timeout), Some(10_000_235));
+        machine.begin(15_000_000, timeout);
+        assert_eq!(machine.recorded_at(timeout), Some(20_000_110));
+    }
+
+    #[test]
+    fn a_timer_that_the_clock_does_not_show_yet_is_programmed_again() {
+        let timeout = 1_024_000_000;
+        let mut machine = machine();
+        machine.begin(60_089_481, timeout);
+        machine.arrive();
+        machine.wake_process();
+        machine.begin(60_090_505, timeout);
+        assert_eq!(machine.start_pacing(61_553_751), 61_553_751);
+        // Programmed for 61,553,889, when the clock shows 61,553,664.
+        assert_eq!(machine.next_for_connection(timeout), 61_554_390);
+        machine.begin(61_554_390, timeout);
+        machine.fire(timeout);
+        assert!(machine.take_pacing());
+    }
+
+    #[test]
+    fn a_timer_that_is_started_while_another_is_first_waits_for_its_interrupt() {
+        let timeout = 1_024_000_000;
+        let mut machine = machine();
+        machine.begin(82_770_537, timeout);
+        machine.arrive();
+        machine.wake_process();
+        machine.start_pacing(84_233_690);
+        // The tick at 84 ms comes first, 106 ns late, and programs the device for the rest.
+        machine.begin(83_770_139, timeout);
+        assert_eq!(machine.next_for_connection(timeout), 84_233_797);
     }
 }

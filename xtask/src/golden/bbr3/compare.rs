@@ -79,7 +79,13 @@ impl Comparison {
 
     /// Time of the first difference.
     pub(super) fn differs_at(&self) -> Option<u64> {
-        [&self.packet, &self.row].into_iter().flatten().map(|(at, _)| *at).min()
+        self.first().map(|(at, _)| at)
+    }
+
+    /// The first difference, with its time.
+    pub(super) fn first(&self) -> Option<(u64, &str)> {
+        let both = [&self.packet, &self.row].into_iter().flatten();
+        both.map(|(at, text)| (*at, text.as_str())).min_by_key(|(at, _)| *at)
     }
 }
 
