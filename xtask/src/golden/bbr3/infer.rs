@@ -2,8 +2,8 @@
 //! (0 or 1) and the wait until the next probe (2 to 3 s).
 //!
 //! A run without the right draw differs from the recording when one of them probes and the other does not. A run that
-//! probes too late differs as one that does not probe at all, and a run that probes too early in another way or earlier, so
-//! the wait is found by bisection. Nothing but the draws is adjusted; a difference that no draw delays is one.
+//! probes too early differs earlier than one that probes too late, or at the same row with a higher rate or window, so the
+//! wait is found by bisection. Nothing but the draws is adjusted; a difference that no draw delays is one.
 
 use std::fmt;
 
@@ -97,7 +97,7 @@ fn improve(
     for rounds in [0, 1] {
         let late = attempt(&with(ProbeDraw { rounds, ..LATEST }))?;
         let (reach, mut range) = (late.reach(), WAITS);
-        let unprobed = late.comparison.first().map(|(_, text)| text.to_owned());
+        let unprobed = late.comparison.first().map(|first| first.text.clone());
         if better(&late) && found.as_ref().is_none_or(|known| known.reach() < reach) {
             found = Some(late);
         }
@@ -107,9 +107,11 @@ fn improve(
             match trial.reach().cmp(&reach) {
                 std::cmp::Ordering::Less => range[0] = wait_us,
                 std::cmp::Ordering::Equal => {
-                    let first = trial.comparison.first().map(|(_, text)| text);
-                    let too_late = first == unprobed.as_deref();
-                    range[usize::from(too_late)] = wait_us;
+                    // A probe raises rate and window.
+                    let early = trial.comparison.first().is_some_and(|first| {
+                        first.ahead && Some(&first.text) != unprobed.as_ref()
+                    });
+                    range[usize::from(!early)] = wait_us;
                 }
                 std::cmp::Ordering::Greater => {
                     if better(&trial)
