@@ -527,12 +527,15 @@ mod tests {
     fn a_timer_that_is_started_while_another_is_first_waits_for_its_interrupt() {
         let timeout = 1_024_000_000;
         let mut machine = machine();
-        machine.begin(82_770_537, timeout);
+        machine.begin(81_307_621, timeout);
         machine.arrive();
-        machine.wake_process();
+        machine.start_pacing(82_770_307);
+        assert_eq!(machine.next_for_connection(timeout), 82_770_537);
+        machine.begin(82_770_537, timeout);
+        machine.fire(timeout);
+        assert!(machine.take_pacing());
         machine.start_pacing(84_233_690);
         // The tick at 84 ms comes first, 106 ns late, and programs the device for the rest.
-        machine.begin(83_770_139, timeout);
         assert_eq!(machine.next_for_connection(timeout), 84_233_797);
     }
 }
