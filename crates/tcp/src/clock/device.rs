@@ -226,8 +226,7 @@ impl GuestTimer {
             if self.mixes <= shown {
                 (self.interrupts, self.mixed, self.mixes) = (0, Some(shown / self.tick), NEVER);
             }
-            self.sched =
-                if self.stopped { NEVER } else { shown - shown % self.tick + self.tick };
+            self.sched = if self.stopped { NEVER } else { shown - shown % self.tick + self.tick };
             self.got_tick = true;
             if self.work <= shown {
                 self.work += WORK_EVERY;

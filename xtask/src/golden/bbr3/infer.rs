@@ -108,9 +108,10 @@ fn improve(
                 std::cmp::Ordering::Less => range[0] = wait_us,
                 std::cmp::Ordering::Equal => {
                     // A probe raises rate and window.
-                    let early = trial.comparison.first().is_some_and(|first| {
-                        first.ahead && Some(&first.text) != unprobed.as_ref()
-                    });
+                    let early = trial
+                        .comparison
+                        .first()
+                        .is_some_and(|first| first.ahead && Some(&first.text) != unprobed.as_ref());
                     range[usize::from(!early)] = wait_us;
                 }
                 std::cmp::Ordering::Greater => {
