@@ -3,8 +3,8 @@
 use core::hint::cold_path;
 
 use machine::Cx;
-use record::{Event, Purpose, Recorder};
-use units::{Instant, Offset};
+use record::{Event, Recorder};
+use units::{Offset, unlikely};
 
 use crate::endpoint::{TcpEndpoint, TcpState};
 use crate::loss::LossDetector;
@@ -42,7 +42,9 @@ impl TcpEndpoint {
         if self.snd.buffer.fin || !self.snd.may_write(&self.conn) {
             return 0;
         }
-        self.note_process(cx.now);
+        if unlikely(!self.conn.clock.is_exact()) {
+            self.timers.begin_event(cx.now, false);
+        }
         // The rest of a call that waits for space is no other call (tcp_sendmsg_locked).
         let continues = self.snd.tracks_tx() && self.snd.buffer.continues_call();
         if self.snd.measures_rates() && !continues {
@@ -70,6 +72,10 @@ impl TcpEndpoint {
             BurstRule::FreeBsd { .. } | BurstRule::Rfc => self.snd.buffer.write(bytes),
         };
         if taken > 0 {
+            if unlikely(!self.conn.clock.is_exact()) {
+                self.timers.wake_process();
+                self.snd.begin_call(cx.now);
+            }
             cx.emit(|| Event::AppWrote { bytes: taken as u32 });
             // sosend_generic checks for space again after tcp_output, which may have enlarged the
             // buffer.
@@ -78,14 +84,6 @@ impl TcpEndpoint {
             self.snd.call.write = call;
         }
         taken
-    }
-
-    /// The application runs, which the timers of some machines notice.
-    fn note_process(&mut self, now: Instant) {
-        let pending = self.snd.pacing_timer(&self.timers);
-        if let Some(at) = self.conn.clock.note_process(now, pending) {
-            self.timers.set(Purpose::Pacing, at);
-        }
     }
 
     /// Reads all bytes received in order; returns how many.
@@ -99,6 +97,10 @@ impl TcpEndpoint {
         let bytes = self.rcv.window.unread().min(most);
         if bytes == 0 {
             return 0;
+        }
+        if unlikely(!self.conn.clock.is_exact()) {
+            self.timers.begin_event(cx.now, false);
+            self.timers.wake_process();
         }
         let reach = || self.rcv.reassembly.reach(self.rcv.nxt);
         if let Some(size) = self.rcv.window.on_read((cx.now, self.snd.last.received), bytes, reach)
@@ -125,7 +127,12 @@ impl TcpEndpoint {
             || self.rcv.ack_now
             || self.rcv.window_update_due(&self.conn, &self.timers)
         {
-            self.snd.call_output();
+            if unlikely(!self.conn.clock.is_exact()) {
+                // tcp_rcv_space_adjust reads the clock before tcp_cleanup_rbuf.
+                self.timers.reach_output(cx.now + self.conn.clock.reading());
+            } else {
+                self.snd.call_output();
+            }
         }
         bytes
     }

@@ -2,6 +2,8 @@
 
 mod device;
 
+pub(crate) use device::GuestTimer;
+
 use core::num::NonZeroU64;
 
 use units::ratio::{scaled, scaled_up};
@@ -28,8 +30,6 @@ pub(crate) struct KernelClock {
     step: u32,
     /// Nanoseconds of the current time that the clock source does not show.
     hidden: u32,
-    /// When a process last ran, in nanoseconds, where the clock source is coarse.
-    process_ran: u64,
 }
 
 /// The last rounding of a timer's span: timers are restarted with almost every segment.
@@ -75,7 +75,6 @@ impl KernelClock {
             fired: 0,
             step: 1,
             hidden: 0,
-            process_ran: 0,
         }
     }
 
@@ -99,6 +98,18 @@ impl KernelClock {
     /// coarser.
     pub(crate) const fn with_wheel(self, wheel: bool) -> Self {
         Self { wheel, ..self }
+    }
+
+    /// The machine's timers: a device that a coarse clock programs, where a process of the recorder runs at the interval
+    /// `every`; `None` where the clock is exact.
+    pub(crate) fn device(&self, every: Duration) -> Option<GuestTimer> {
+        let tick = self.tick_nanos.filter(|_| self.step > 1)?;
+        Some(GuestTimer::new(self.step, tick.get(), every.as_nanos()))
+    }
+
+    /// The time at which the clock source shows `shown`.
+    pub(crate) fn exact(&self, shown: Instant) -> Instant {
+        shown + Duration::from_nanos(self.hidden.into())
     }
 
     /// The same clock with a clock source that advances by `step` nanoseconds.

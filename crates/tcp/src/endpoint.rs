@@ -101,8 +101,12 @@ impl TcpEndpoint {
             TcpSide::Server => TcpState::Listen,
         };
         let window = ReceiveWindow::new(profile.receive_buffer, profile.window_scaling, mss);
+        let mut timers = Timers::default();
+        if let Some(device) = clock.device(profile.recorder) {
+            timers.expire_by(device);
+        }
         Self {
-            timers: Timers::default(),
+            timers,
             challenge: LazyBox::default(),
             reset: None,
             snd: SendSide::new(&cfg),
@@ -171,9 +175,14 @@ impl TcpEndpoint {
 
     /// Is pacing all that is due, with a timer that expires after the packets of its instant have arrived?
     pub fn only_paces(&self, now: Instant) -> bool {
-        let next = self.timers.next();
+        let next = self.timers.next().filter(|_| self.conn.clock.is_exact());
         self.conn.cfg.profile.rules.sending.paces_after_arrivals
             && next.is_some_and(|(at, purpose)| at <= now && purpose == Purpose::Pacing)
+    }
+
+    /// When a process of the recorder next reads the state of the connection, where the machine's timers are modelled.
+    pub fn recorded_at(&self) -> Option<Instant> {
+        self.timers.recorded_at()
     }
 
     /// The next deadline, [`Instant::MAX`] if there is none; cheaper than
@@ -387,6 +396,9 @@ impl machine::Endpoint for TcpEndpoint {
 
     #[inline]
     fn handle_timeout<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
+        if unlikely(!self.conn.clock.is_exact()) {
+            self.timers.begin_event(cx.now, false);
+        }
         while let Some(purpose) = self.timers.take_due(cx.now) {
             if !matches!(purpose, Purpose::Pacing | Purpose::TimeWait) {
                 self.conn.clock.note_fired(cx.now);
@@ -408,6 +420,9 @@ impl machine::Endpoint for TcpEndpoint {
             && let Some(sent) = self.outbox.as_mut().and_then(|sent| sent.pop_front())
         {
             *slot = sent;
+            if unlikely(!self.conn.clock.is_exact()) {
+                self.timers.note_sent(cx.now);
+            }
             return Ok(());
         }
         if !self.wants_to_send() {
@@ -417,6 +432,9 @@ impl machine::Endpoint for TcpEndpoint {
         cx.now = self.conn.clock.read(exact);
         let sent = self.output(cx, slot);
         cx.now = exact;
+        if unlikely(!self.conn.clock.is_exact()) && sent.is_ok() {
+            self.timers.note_sent(exact);
+        }
         sent
     }
 

@@ -6,8 +6,9 @@ mod payload;
 mod unexpected;
 
 use core::hint::cold_path;
+use std::collections::VecDeque;
 
-use machine::Cx;
+use machine::{Cx, Endpoint};
 use packet::{Flags, Options, Segment};
 use record::{Recorder, Shortcuts};
 use units::{Instant, Offset, unlikely};
@@ -45,6 +46,11 @@ impl TcpEndpoint {
     ) {
         self.snd.call.batch = PacketBatch::NONE;
         let exact = cx.now;
+        if unlikely(!self.conn.clock.is_exact()) {
+            self.expire_before_arrival(cx);
+            self.timers.begin_event(exact, true);
+            self.snd.end_write_turn();
+        }
         cx.now = self.conn.clock.read(exact);
         if R::SHORTCUTS.has(Shortcuts::ARRIVAL)
             && self.snd.takes_fast_path(&self.conn, &self.rcv, &segment())
@@ -54,6 +60,24 @@ impl TcpEndpoint {
             self.input_slow_path(cx, &segment());
         }
         cx.now = exact;
+    }
+
+    /// Timers that a modelled device has ready expire before a packet that arrives at the same instant: the event of the
+    /// device was queued first. What they send waits in the outbox.
+    #[cold]
+    fn expire_before_arrival<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
+        if self.timers.next_at() > cx.now {
+            return;
+        }
+        Endpoint::handle_timeout(self, cx);
+        let mut sent = VecDeque::new();
+        let mut slot = Segment::default();
+        while Endpoint::poll_transmit(self, cx, &mut slot).is_ok() {
+            sent.push_back(slot);
+        }
+        if !sent.is_empty() {
+            self.outbox = Some(Box::new(sent));
+        }
     }
 
     fn input_slow_path<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, segment: &Segment) {

@@ -330,6 +330,20 @@ const KNOBS: &[Knob] = &[
         "the device completes transmission later, which TCP small queues and autocorking see; not a sysctl",
     ),
     linux(
+        "driver.clock_step",
+        KnobSlot::Count { at: |p| Some(&mut p.clock_step), least: 1, most: 1_000_000 },
+        "resolution of the machine's clock in nanoseconds, by which its timers fire late; 256: User-Mode Linux; not a sysctl",
+    ),
+    linux(
+        "driver.recorder",
+        KnobSlot::Time {
+            at: |p| Some(&mut p.recorder),
+            least: Duration::ZERO,
+            most: Duration::from_secs(3_600),
+        },
+        "interval of a process that reads the connection's state on a machine with a coarse clock; 0: none; not a sysctl",
+    ),
+    linux(
         "net.ipv4.tcp_min_tso_segs",
         KnobSlot::Count { at: field!(burst, Linux, min_segments), least: 1, most: 45 },
         "minimum segments of a burst",

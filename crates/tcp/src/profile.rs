@@ -118,6 +118,8 @@ pub struct TcpProfile {
     pub bbr_phase: u32,
     /// Resolution of the clock source in nanoseconds: 256 of a kernel in User-Mode Linux, else 1.
     pub clock_step: u32,
+    /// How often a process of the recorder runs on a machine with a coarse clock source; zero: never.
+    pub recorder: Duration,
     /// Draws of the first cycles of BBR version 3, as a recording of a kernel shows them; none: drawn.
     pub bbr3_draws: &'static [ProbeDraw],
     /// Packets of the initial window of Linux (`initcwnd` of a route).

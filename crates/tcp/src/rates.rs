@@ -15,7 +15,7 @@ mod tx_state;
 
 use cc::{Controller, DeliveryRate, PathSignals, RateSample};
 use machine::Cx;
-use record::{Cause, Purpose, Recorder};
+use record::{Cause, Recorder};
 use recovery::RttEstimator;
 use recovery::delivery_rate::{DeliveryRateSample, DeliveryRates};
 use units::{Duration, Instant, Offset};
@@ -48,7 +48,8 @@ impl SendSide {
                 delivery: DeliveryRates::new(now, Offset(1)),
                 controls,
                 tracks_tx,
-                first_call: (!conn.clock.is_exact()).then(|| (conn.clock.exact(now), 0)),
+                call: (!conn.clock.is_exact())
+                    .then(|| (conn.clock.exact(now) + conn.clock.reading(), 0)),
                 acks_probe: false,
                 echoed: false,
                 probe_app_limited: false,
@@ -134,7 +135,7 @@ impl SendSide {
             rates.delivery.on_retransmitted(&self.scoreboard, start, end, now);
         }
         rates.delivery.on_sent(&self.scoreboard);
-        if let Some((_, bursts)) = &mut rates.first_call {
+        if let Some((_, bursts)) = &mut rates.call {
             *bursts += 1;
         }
         let prior = rates.next_departure;
@@ -170,28 +171,40 @@ impl SendSide {
             || (conn.fin_wanted() && nxt == end)
             || (self.scoreboard.any_lost() && !self.holds_retransmissions());
         if let Some(until) = self.call_reaches(conn, now).filter(|_| wants) {
-            timers.set(Purpose::Pacing, until);
+            timers.reach_output(until);
             return true;
         }
         let Some(rates) = &self.rates else { return false };
         let held = wants && rates.next_departure > now;
-        // tcp_pacing_check starts no timer that runs.
-        if held && (conn.clock.is_exact() || !timers.runs(Purpose::Pacing)) {
-            timers.set(Purpose::Pacing, conn.clock.hrtimer_at(rates.next_departure, now));
+        if held {
+            timers.start_pacing(rates.next_departure);
         }
         held
     }
 
-    /// When the application's first call gets to the next burst, if that is later than now. Waking up and the first
-    /// transmission read the clock, and so does each further one, for as many bursts as the device takes at once
-    /// (tcp_push_one, tcp_small_queue_check).
-    fn call_reaches(&mut self, conn: &Connection, now: Instant) -> Option<Instant> {
-        let acknowledged = self.una > Offset(1);
-        let rates = self.rates.as_mut()?;
-        let (began, bursts) = rates.first_call.filter(|_| !acknowledged)?;
-        let readings = 2 + u64::from(bursts.div_ceil(BURSTS_OF_DEVICE));
+    /// When the application's call gets to the next burst, if that is later than now: each output of the call reads the
+    /// clock, and sends as many bursts as the device takes at once (tcp_write_xmit, tcp_small_queue_check).
+    fn call_reaches(&self, conn: &Connection, now: Instant) -> Option<Instant> {
+        let (began, bursts) = self.rates.as_ref()?.call?;
+        let readings = 1 + u64::from(bursts.div_ceil(BURSTS_OF_DEVICE));
         let until = began + conn.clock.reading() * readings;
         (until > conn.clock.exact(now)).then_some(until)
+    }
+
+    /// The application writes at `now`, where reading the clock takes time.
+    pub(crate) fn begin_call(&mut self, now: Instant) {
+        if let Some(rates) = &mut self.rates
+            && rates.call.is_none_or(|(began, _)| began < now)
+        {
+            rates.call = Some((now, 0));
+        }
+    }
+
+    /// The application's process has ended its turn.
+    pub(crate) fn end_write_turn(&mut self) {
+        if let Some(rates) = &mut self.rates {
+            rates.call = None;
+        }
     }
 
     /// What a timer for data in flight runs longer since pacing holds back the next packet, in whole ticks
@@ -202,12 +215,6 @@ impl SendSide {
             None => Duration::ZERO,
             Some(rates) => conn.delay_of(rates, now),
         }
-    }
-
-    /// What the pacing timer waits for, if it runs.
-    pub(crate) fn pacing_timer(&self, timers: &Timers) -> Option<Instant> {
-        let rates = self.rates.as_ref()?;
-        timers.runs(Purpose::Pacing).then_some(rates.next_departure)
     }
 
     /// Lets pacing hold back the next packet until then.

@@ -56,7 +56,7 @@ impl ReceiveSide {
             twentieth.min(u64::from(compression.delay_ns)) + u64::from(compression.slack_ns);
         let due = now + Duration::from_nanos(delay);
         let leftover = compressed.leftover.filter(|&leftover| leftover > now);
-        timers.set(Purpose::DelayedAck, leftover.map_or(due, |leftover| leftover.min(due)));
+        timers.start_compression(leftover.map_or(due, |leftover| leftover.min(due)));
         false
     }
 }

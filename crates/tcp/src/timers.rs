@@ -1,9 +1,9 @@
 //! Deadlines by purpose.
 
 use record::Purpose;
-use units::{Duration, Instant};
+use units::{Duration, Instant, unlikely};
 
-use crate::clock::{KernelClock, RoundedSpan};
+use crate::clock::{GuestTimer, KernelClock, RoundedSpan};
 
 /// In order of precedence at equal instants.
 const ALL: [Purpose; 8] = [
@@ -36,6 +36,8 @@ pub(crate) struct Timers {
     rare: Instant,
     /// The earliest deadline set since the last [`Timers::next_before`].
     fresh: Instant,
+    /// The device by which all of them expire, where it is modelled.
+    device: Option<Box<GuestTimer>>,
     #[serde(skip)]
     rounding: RoundingCache,
 }
@@ -67,6 +69,13 @@ const fn slot(purpose: Purpose) -> usize {
     }
 }
 
+const fn nanos(at: Instant) -> u64 {
+    match at {
+        Instant::MAX => u64::MAX,
+        at => at.as_nanos(),
+    }
+}
+
 #[inline]
 fn earliest(at: &[Instant]) -> Instant {
     at.iter().fold(Instant::MAX, |first, &at| first.min(at))
@@ -80,6 +89,7 @@ impl Default for Timers {
             others: None,
             rare: none,
             fresh: none,
+            device: None,
             rounding: RoundingCache::default(),
         }
     }
@@ -137,7 +147,7 @@ impl Timers {
     }
 
     pub(crate) fn stop_all(&mut self) {
-        *self = Self::default();
+        *self = Self { device: self.device.take(), ..Self::default() };
     }
 
     #[inline]
@@ -153,6 +163,12 @@ impl Timers {
     /// The next deadline; [`Instant::MAX`] if there is none.
     #[inline]
     pub(crate) fn next_at(&self) -> Instant {
+        if unlikely(self.device.is_some()) { self.next_by_device() } else { self.first() }
+    }
+
+    /// The earliest deadline.
+    #[inline]
+    fn first(&self) -> Instant {
         earliest(&self.at).min(self.rare)
     }
 
@@ -160,6 +176,9 @@ impl Timers {
     #[inline(always)]
     pub(crate) fn next_before(&mut self, known: Option<Instant>) -> Option<Instant> {
         let known = known.unwrap_or(Instant::MAX);
+        if unlikely(self.device.is_some()) {
+            return Some(self.next_by_device()).filter(|&at| at < known);
+        }
         if self.fresh >= known && known != Instant::MAX {
             return None;
         }
@@ -170,20 +189,146 @@ impl Timers {
     /// The next deadline.
     #[inline]
     pub(crate) fn next(&self) -> Option<(Instant, Purpose)> {
-        let first = self.next_at();
+        let first = self.first();
         let due = ALL.into_iter().find(|&purpose| self.get(purpose) == first);
-        due.filter(|_| first != Instant::MAX).map(|purpose| (first, purpose))
+        due.filter(|_| first != Instant::MAX).map(|purpose| (self.next_at(), purpose))
     }
 
     /// Stops and returns a timer that has expired.
     #[inline]
     pub(crate) fn take_due(&mut self, now: Instant) -> Option<Purpose> {
+        if unlikely(self.device.is_some()) {
+            return self.take_due_by_device(now);
+        }
         if self.next_at() > now {
             return None;
         }
         let (_, purpose) = self.next().filter(|&(at, _)| at <= now)?;
         self.stop(purpose);
         Some(purpose)
+    }
+}
+
+/// Timers that expire by a modelled device. Their deadlines are those of the kernel; the device fires after them.
+impl Timers {
+    /// All timers expire by this device.
+    pub(crate) fn expire_by(&mut self, device: GuestTimer) {
+        self.device = Some(Box::new(device));
+    }
+
+    /// The earliest deadline of the timers of the wheel.
+    fn on_wheel(&self) -> u64 {
+        let high = self.device.as_ref().is_some_and(|device| device.compresses());
+        let first = if high { slot(Purpose::Reorder) } else { 0 };
+        let other = [Purpose::Persist, Purpose::Keepalive, Purpose::TimeWait];
+        let others = other.into_iter().map(|purpose| self.get(purpose));
+        nanos(others.fold(earliest(&self.at[first..]), Instant::min))
+    }
+
+    #[cold]
+    fn next_by_device(&self) -> Instant {
+        let Some(device) = &self.device else { return Instant::MAX };
+        let direct = if device.paces() { u64::MAX } else { nanos(self.get(Purpose::Pacing)) };
+        match direct.min(device.output_at()).min(device.next_for_connection(self.on_wheel())) {
+            u64::MAX => Instant::MAX,
+            at => Instant::from_nanos(at),
+        }
+    }
+
+    #[cold]
+    fn take_due_by_device(&mut self, now: Instant) -> Option<Purpose> {
+        let device = self.device.as_mut()?;
+        if device.wheel_is_due() {
+            let high = device.compresses();
+            let shown = Instant::from_nanos(device.shown_now());
+            let due = |&purpose: &Purpose| {
+                purpose != Purpose::Pacing
+                    && !(high && purpose == Purpose::DelayedAck)
+                    && self.get(purpose) <= shown
+            };
+            if let Some(purpose) = ALL.into_iter().find(due) {
+                self.stop(purpose);
+                return Some(purpose);
+            }
+        }
+        let pacing = self.get(Purpose::Pacing);
+        let device = self.device.as_mut()?;
+        device.wheel_is_done();
+        if device.output_at() <= now.as_nanos() {
+            device.reach_output(u64::MAX);
+            return Some(Purpose::Pacing);
+        }
+        let direct = !device.paces() && pacing <= now;
+        if device.take_pacing() || direct {
+            let of_pacing = pacing != Instant::MAX;
+            let purpose = if of_pacing { Purpose::Pacing } else { Purpose::DelayedAck };
+            self.stop(purpose);
+            return Some(purpose);
+        }
+        None
+    }
+
+    /// When the recorder's process next runs.
+    pub(crate) fn recorded_at(&self) -> Option<Instant> {
+        let device = self.device.as_ref()?;
+        device.recorded_at(self.on_wheel()).map(Instant::from_nanos)
+    }
+
+    /// A process of the application gets to its output at `at`, by when it has read the clock.
+    pub(crate) fn reach_output(&mut self, at: Instant) {
+        if let Some(device) = &mut self.device {
+            device.reach_output(at.as_nanos());
+        }
+    }
+
+    /// Starts the high-resolution timer of compressed ACKs.
+    pub(crate) fn start_compression(&mut self, at: Instant) {
+        if let Some(device) = &mut self.device {
+            device.compress(at.as_nanos());
+        }
+        self.set(Purpose::DelayedAck, at);
+    }
+
+    /// An event begins: the device may have fired, or a packet has arrived.
+    #[cold]
+    pub(crate) fn begin_event(&mut self, now: Instant, arrives: bool) {
+        let compressed = nanos(self.get(Purpose::DelayedAck));
+        let wheel = self.on_wheel();
+        let Some(device) = &mut self.device else { return };
+        if device.compresses() {
+            device.compress(compressed);
+        }
+        device.begin(now.as_nanos(), wheel);
+        if arrives {
+            device.arrive();
+        } else {
+            device.fire(wheel);
+        }
+    }
+
+    /// A packet is sent at `now`.
+    #[cold]
+    pub(crate) fn note_sent(&mut self, now: Instant) {
+        if let Some(device) = &mut self.device {
+            device.send(now.as_nanos());
+        }
+    }
+
+    /// A process of the application runs.
+    #[cold]
+    pub(crate) fn wake_process(&mut self) {
+        if let Some(device) = &mut self.device {
+            device.wake_process();
+        }
+    }
+
+    /// Starts the high-resolution timer of pacing; with a device, unless it runs (tcp_pacing_check).
+    pub(crate) fn start_pacing(&mut self, at: Instant) {
+        let at = match &mut self.device {
+            None => at,
+            Some(device) => Instant::from_nanos(device.start_pacing(at.as_nanos())),
+        };
+        self.set(Purpose::Pacing, at);
     }
 }
 

@@ -122,6 +122,7 @@ pub(super) fn v13_0() -> TcpProfile {
         bbr_phase: 1,
         bbr3_draws: &[],
         clock_step: 1,
+        recorder: Duration::ZERO,
         initial_packets: 10,
         syn: SynRule { linear_timeouts: 0, retries: 12, answer_retries: 12 },
         probe: ProbeRule::Byte { min: Duration::from_secs(5), max: Duration::from_secs(60) },

@@ -85,6 +85,7 @@ pub(super) fn v6_18() -> TcpProfile {
         bbr_phase: 1,
         bbr3_draws: &[],
         clock_step: 1,
+        recorder: Duration::ZERO,
         // TCP_INIT_CWND
         initial_packets: 10,
         // net.ipv4.tcp_syn_linear_timeouts, tcp_syn_retries, tcp_synack_retries

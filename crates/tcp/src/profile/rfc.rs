@@ -54,6 +54,7 @@ pub(super) fn textbook() -> TcpProfile {
         bbr_phase: 1,
         bbr3_draws: &[],
         clock_step: 1,
+        recorder: Duration::ZERO,
         initial_packets: 10,
         syn: SynRule { linear_timeouts: 0, retries: 12, answer_retries: 12 },
         // RFC 9293 section 3.8.6.1 requires a byte of new data; RFC 1122 sets no bounds.

@@ -12,9 +12,9 @@ pub(crate) struct RateState {
     /// It bounds its flight by losses, for which packets record the flight they were sent with
     /// (`RateController::needs_tx_state`).
     pub(super) tracks_tx: bool,
-    /// Where reading the clock takes time in the context of a process: when the application was woken to write the
-    /// first data, and the bursts sent since.
-    pub(super) first_call: Option<(Instant, u32)>,
+    /// Where reading the clock takes time in the context of a process: when the call of the application began, and
+    /// the bursts sent since; the call that opens the connection reads the clock once before.
+    pub(super) call: Option<(Instant, u32)>,
     /// The current acknowledgment may be of a tail loss probe (`rs->is_acking_tlp_retrans_seq`).
     pub(super) acks_probe: bool,
     /// The current acknowledgment echoes congestion (`FLAG_ECE`).

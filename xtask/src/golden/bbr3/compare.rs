@@ -20,8 +20,17 @@ pub(super) struct Comparison {
     /// Largest difference of the times of equal packets.
     pub(super) largest_ns: u64,
     /// The first difference of each kind, with its time.
-    packet: Option<(u64, String)>,
-    row: Option<(u64, String)>,
+    packet: Option<Difference>,
+    row: Option<Difference>,
+}
+
+/// Where a run differs from its recording.
+#[derive(Debug)]
+pub(super) struct Difference {
+    at: u64,
+    pub(super) text: String,
+    /// The run has sent the packet earlier, or has the higher rate or window.
+    pub(super) ahead: bool,
 }
 
 impl Comparison {
@@ -39,9 +48,11 @@ impl Comparison {
             if before || ours.is_some_and(|ours| same(row, ours)) {
                 comparison.same_rows += 1;
             } else if comparison.row.is_none() {
-                let ours = ours.map_or("none".to_owned(), text_of);
-                let text = format!("tcp_info {} (kernel: {})", ours, text_of(row));
-                comparison.row = Some((row.ns, text));
+                let shown = ours.map_or("none".to_owned(), text_of);
+                let text = format!("tcp_info {shown} (kernel: {})", text_of(row));
+                let ahead =
+                    ours.is_some_and(|ours| (ours.pacing, ours.cwnd) > (row.pacing, row.cwnd));
+                comparison.row = Some(Difference { at: row.ns, text, ahead });
             }
         }
         comparison
@@ -67,7 +78,8 @@ impl Comparison {
                 })
             };
             let text = format!("packet {index} {} (kernel: {})", show(our), show(their));
-            self.packet = at.map(|at| (at, text));
+            let ahead = our.is_some_and(|our| their.is_none_or(|their| our.ns < their.ns));
+            self.packet = at.map(|at| Difference { at, text, ahead });
             return;
         }
     }
@@ -79,7 +91,12 @@ impl Comparison {
 
     /// Time of the first difference.
     pub(super) fn differs_at(&self) -> Option<u64> {
-        [&self.packet, &self.row].into_iter().flatten().map(|(at, _)| *at).min()
+        self.first().map(|first| first.at)
+    }
+
+    /// The first difference.
+    pub(super) fn first(&self) -> Option<&Difference> {
+        [&self.packet, &self.row].into_iter().flatten().min_by_key(|first| first.at)
     }
 }
 
@@ -99,7 +116,7 @@ impl fmt::Display for Comparison {
             f,
             "packets {packets} equal {same_packets} within {largest_ns} ns, rows {rows} equal {same_rows}"
         )?;
-        for (at, text) in [&self.packet, &self.row].into_iter().flatten() {
+        for Difference { at, text, .. } in [&self.packet, &self.row].into_iter().flatten() {
             write!(f, "\n    first at {:.6} s: {text}", *at as f64 / 1e9)?;
         }
         Ok(())

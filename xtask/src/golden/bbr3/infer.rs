@@ -2,8 +2,8 @@
 //! (0 or 1) and the wait until the next probe (2 to 3 s).
 //!
 //! A run without the right draw differs from the recording when one of them probes and the other does not. A run that
-//! probes too early differs earlier than one that probes too late, so the wait is found by bisection. Nothing but the draws
-//! is adjusted; a difference that no draw delays is one.
+//! probes too early differs earlier than one that probes too late, or at the same row with a higher rate or window, so the
+//! wait is found by bisection. Nothing but the draws is adjusted; a difference that no draw delays is one.
 
 use std::fmt;
 
@@ -97,6 +97,7 @@ fn improve(
     for rounds in [0, 1] {
         let late = attempt(&with(ProbeDraw { rounds, ..LATEST }))?;
         let (reach, mut range) = (late.reach(), WAITS);
+        let unprobed = late.comparison.first().map(|first| first.text.clone());
         if better(&late) && found.as_ref().is_none_or(|known| known.reach() < reach) {
             found = Some(late);
         }
@@ -105,7 +106,14 @@ fn improve(
             let trial = attempt(&with(ProbeDraw { rounds, wait_us }))?;
             match trial.reach().cmp(&reach) {
                 std::cmp::Ordering::Less => range[0] = wait_us,
-                std::cmp::Ordering::Equal => range[1] = wait_us,
+                std::cmp::Ordering::Equal => {
+                    // A probe raises rate and window.
+                    let early = trial
+                        .comparison
+                        .first()
+                        .is_some_and(|first| first.ahead && Some(&first.text) != unprobed.as_ref());
+                    range[usize::from(!early)] = wait_us;
+                }
                 std::cmp::Ordering::Greater => {
                     if better(&trial)
                         && found.as_ref().is_none_or(|known| known.reach() < trial.reach())

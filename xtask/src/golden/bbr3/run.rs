@@ -118,6 +118,11 @@ impl Transfer {
         let end = Instant::ZERO + self.scenario.duration;
         for row in rows {
             live.advance(Instant::from_nanos(row.ns));
+            // The process that reads `tcp_info` runs when its timer has fired.
+            let read_at = live.tcp(0, false).and_then(|tcp| tcp.recorded_at());
+            if let Some(at) = read_at {
+                live.advance(at);
+            }
             let Some(tcp) = live.tcp(0, false) else {
                 run.rows.push(InfoRow { pacing: 0, cwnd: 0, ssthresh: None, ..*row });
                 continue;
