@@ -16,8 +16,12 @@ pub(crate) struct WriteQueue {
     pub(crate) size_goal: u64,
     /// Maximum that one call of tcp_push_one sends (tcp_tso_autosize).
     pub(crate) burst: u64,
-    /// Bytes that the congestion window and the peer's window allow now.
+    /// Bytes that the congestion window allows now, in whole segments.
     pub(crate) sendable: u64,
+    /// Bytes that the peer's window allows now.
+    pub(crate) peer: u64,
+    /// Payload of a full segment.
+    pub(crate) mss: u64,
     /// Half of the peer's largest window: more than that is pushed while the write goes on
     /// (forced_push).
     pub(crate) half_window: u64,
@@ -78,16 +82,19 @@ impl WriteQueue {
         }
         for _ in 0..most {
             let len = self.burst.min(self.sendable).min(self.unsent);
-            if len == 0 {
+            if len == 0 || self.peer < len.min(self.mss) {
                 return None;
             }
+            // tcp_mss_split_point: with TCP_NAGLE_PUSH a burst ends at the edge of the window.
+            let len = len.min(self.peer);
             if let Some(device) = &mut self.device {
                 if !device.takes(len) {
                     return Some(len);
                 }
                 device.hold(len);
             }
-            self.sendable -= len;
+            self.sendable -= len.next_multiple_of(self.mss).min(self.sendable);
+            self.peer -= len;
             self.unsent -= len;
             self.nxt += len;
             self.bursts += 1;
