@@ -306,7 +306,7 @@ impl SendSide {
         now: Instant,
         len: u64,
     ) -> bool {
-        if !conn.cfg.tso || self.call.write.is_some() || self.device_limits(now).takes(len) {
+        if !conn.cfg.tso || self.call.write.is_some() || self.device_limits(conn, now).takes(len) {
             return false;
         }
         self.buffer.cut_head(self.nxt + len, self.data_end());
@@ -316,7 +316,9 @@ impl SendSide {
     }
 
     /// What the device holds: the packets sent at this instant, unless it is done with them.
-    pub(crate) fn device_limits(&self, now: Instant) -> DeviceLimits {
+    pub(crate) fn device_limits(&self, conn: &Connection, now: Instant) -> DeviceLimits {
+        let splits = matches!(conn.cfg.profile.burst, BurstRule::Linux(rule) if rule.splits);
+        let split = if splits { conn.mss() } else { 0 };
         let done = self.call.device_done;
         let held = |sent: &&SentSegment| sent.sent_at() >= now && sent.start() >= done;
         let mut begin = self.max;
@@ -329,9 +331,9 @@ impl SendSide {
         }
         let packets = self.buffer.packets_from(begin, self.max);
         let overhead = self.buffer.overhead();
-        let held = self.max - begin + packets * overhead;
+        let held = DeviceLimits::memory(self.max - begin, packets, overhead, split);
         let in_flight = if self.max > self.una { 2 } else { 0 };
-        DeviceLimits { held, most: self.pacing_rate() >> TSQ_SHIFT, in_flight, overhead }
+        DeviceLimits { held, most: self.pacing_rate() >> TSQ_SHIFT, in_flight, overhead, split }
     }
 
     /// Does the next burst of a write, of `len` bytes, wait because the device still holds others

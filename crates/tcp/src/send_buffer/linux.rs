@@ -405,8 +405,13 @@ mod tests {
         // bursts of two segments, and the third stays, cut off. The packet behind it is filled up
         // to 22 segments again; its memory exceeds sk_sndbuf.
         let mut sizes = PacketSizes::new(1_448, SKB_OVERHEAD as u16);
-        let device =
-            Some(DeviceLimits { held: 0, most: 673, in_flight: 0, overhead: SKB_OVERHEAD });
+        let device = Some(DeviceLimits {
+            held: 0,
+            most: 673,
+            in_flight: 0,
+            overhead: SKB_OVERHEAD,
+            split: 0,
+        });
         let size_goal = 22 * MSS;
         let first = WriteQueue {
             size_goal,
@@ -463,6 +468,7 @@ mod tests {
                 most: 3_654,
                 in_flight: 2,
                 overhead: SKB_OVERHEAD,
+                split: 0,
             }),
             continues: true,
             ..queue(0, 0)

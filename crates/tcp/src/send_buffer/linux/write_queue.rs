@@ -55,9 +55,23 @@ pub(crate) struct DeviceLimits {
     pub(crate) in_flight: u32,
     /// Memory of a packet besides its payload.
     pub(crate) overhead: u64,
+    /// Payload of the packets into which the stack splits bursts; 0 if the card does.
+    pub(crate) split: u64,
 }
 
+/// Memory besides the payload of a packet split off a burst: skb_segment allocates room for its headers, in slabs.
+const SEGMENT_OVERHEAD: u64 = 768;
+
 impl DeviceLimits {
+    /// Memory of `packets` of the flow with `len` bytes together, while the device holds them.
+    pub(crate) const fn memory(len: u64, packets: u64, overhead: u64, split: u64) -> u64 {
+        match split {
+            0 => len + packets * overhead,
+            // tcp_gso_segment charges the socket for each of them.
+            split => len + len.div_ceil(split) * SEGMENT_OVERHEAD,
+        }
+    }
+
     /// tcp_small_queue_check: may a burst of `len` bytes be passed to it?
     pub(crate) const fn takes(&self, len: u64) -> bool {
         let twice = 2 * (len + self.overhead);
@@ -67,7 +81,7 @@ impl DeviceLimits {
 
     /// Passes a burst of `len` bytes to it.
     pub(crate) const fn hold(&mut self, len: u64) {
-        self.held += len + self.overhead;
+        self.held += Self::memory(len, 1, self.overhead, self.split);
         self.in_flight += 1;
     }
 }
@@ -100,5 +114,26 @@ impl WriteQueue {
             self.bursts += 1;
         }
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packets_that_the_stack_splits_off_a_burst_take_more_of_the_device() {
+        // Wide world 2 of seed 4711 against a kernel 6.12, whose card has no TSO: a packet of 45 segments leaves in bursts
+        // of 30 only, however much is pushed. 30 packets are more than twice the other 15 segments.
+        let limits = |split| {
+            let (held, in_flight) = (0, 100);
+            let mut device =
+                DeviceLimits { held, most: 30 * 1_448, in_flight, overhead: 832, split };
+            device.hold(30 * 1_448);
+            device
+        };
+        assert_eq!(limits(0).held, 30 * 1_448 + 832);
+        assert_eq!(limits(1_448).held, 30 * (1_448 + 768));
+        assert!(limits(0).takes(15 * 1_448) && !limits(1_448).takes(15 * 1_448));
     }
 }
