@@ -446,6 +446,8 @@ mod tests {
             size_goal: 22 * 1_448,
             burst: 2 * 1_448,
             sendable: 10 * 1_448,
+            peer: 65_160,
+            mss: 1_448,
             half_window: 65_160 / 2,
             device: Some(DeviceLimits {
                 held: 0,
