@@ -577,8 +577,7 @@ mod tests {
 
     #[test]
     fn a_burst_of_a_write_ends_at_the_edge_of_the_window() {
-        // tcp_push_one, tcp_mss_split_point; wide worlds 0 and 2 of seed 4711 against a kernel 6.12: 10 segments and 632
-        // bytes.
+        // tcp_push_one, tcp_mss_split_point; wide world 0 of seed 4711 against a kernel 6.12.
         let edge = |peer, unsent| {
             let mut queue = WriteQueue { burst: 21 * MSS, peer, ..queue(unsent, 100) };
             queue.push(1);
