@@ -47,6 +47,8 @@ pub(crate) struct Comparison<'a> {
     pub(crate) jobs: Option<usize>,
     /// What the models are compared with.
     pub(crate) against: Against,
+    /// Directory of kernels' packets: those of worlds that are in it are not run again.
+    pub(crate) kept: Option<&'a Path>,
 }
 
 /// Reference that the models of worlds are compared with.
@@ -78,7 +80,11 @@ pub(crate) fn run(comparison: Comparison<'_>, out: &Path) -> ExitCode {
 #[cfg(target_os = "linux")]
 mod drawn;
 #[cfg(target_os = "linux")]
+mod kept;
+#[cfg(target_os = "linux")]
 mod record;
+#[cfg(target_os = "linux")]
+mod shown;
 
 #[cfg(target_os = "linux")]
 mod linux {
@@ -103,6 +109,7 @@ mod linux {
 
     use super::drawn::{has_links, jittered, marking, mixed_world, wide_world, world};
     use super::{Against, Comparison};
+    use super::{kept, shown};
 
     /// Maximum hosts of a world: each is a process.
     pub(super) const MOST_HOSTS: usize = 8;
@@ -118,6 +125,8 @@ mod linux {
         pub(super) name: String,
         /// Megabytes of each guest.
         memory: u32,
+        /// Directory of packets that it sent.
+        kept: Option<PathBuf>,
     }
 
     /// What the models are compared with.
@@ -187,6 +196,7 @@ mod linux {
             shrinks,
             jobs,
             against,
+            kept,
         } = comparison;
         let draw = if mixed { mixed_world } else { world };
         let world = |number| {
@@ -205,7 +215,8 @@ mod linux {
         .concat();
         let reference = match against {
             Against::Kernel { twice } => {
-                Reference::Kernel { kernel: kernel(profile, wide)?, twice }
+                let kept = kept.map(Path::to_path_buf);
+                Reference::Kernel { kernel: Kernel { kept, ..kernel(profile, wide)? }, twice }
             }
             Against::Jitter => Reference::Jitter,
         };
@@ -229,14 +240,15 @@ mod linux {
                 if number >= first.saturating_add(count) {
                     return;
                 }
-                if results.lock().is_ok_and(|results| results.contains_key(&number)) {
+                let known = results.lock().is_ok_and(|results| results.contains_key(&number));
+                if known && count > 1 {
                     continue;
                 }
                 let text = world(number);
                 if one_flow && text.matches("[[flow]]").count() != 1 {
                     continue;
                 }
-                let result = result_of(&text, &reference);
+                let result = result_of(&text, &reference, count == 1);
                 // No thread panics while it holds a lock.
                 if let (Ok(mut rows), Ok(mut results)) = (rows.lock(), results.lock()) {
                     let _ = writeln!(rows, "{number},{}", result.to_row());
@@ -312,7 +324,9 @@ mod linux {
             let text = world(numbers[0]);
             let small = worlds::shrink(&text, |text| {
                 runs += 1;
-                runs <= MOST_RUNS && has_links(text) && result_of(text, &reference).kind == kind
+                runs <= MOST_RUNS
+                    && has_links(text)
+                    && result_of(text, &reference, false).kind == kind
             });
             let kind = kind.replace([' ', ','], "-");
             let file = out.join(format!("{name}{kind_of_worlds}-{kind}.toml"));
@@ -333,7 +347,7 @@ mod linux {
         let kernel = cache.kernel(profile).map_err(|error| error.to_string())?.ok_or_else(none)?;
         let init = build::init(&cache).map_err(|error| error.to_string())?;
         let memory = if wide { 512 } else { 64 };
-        Ok(Kernel { path: kernel.path, init, name: kernel.info.name, memory })
+        Ok(Kernel { path: kernel.path, init, name: kernel.info.name, memory, kept: None })
     }
 
     /// What the comparison of a world gave.
@@ -403,12 +417,12 @@ mod linux {
         Ok(record)
     }
 
-    fn result_of(text: &str, reference: &Reference) -> WorldResult {
-        differences(text, reference)
+    fn result_of(text: &str, reference: &Reference, shows: bool) -> WorldResult {
+        differences(text, reference, shows)
             .unwrap_or_else(|reason| WorldResult::unlike(format!("{NOT_RUN}: {reason}"), 0))
     }
 
-    fn differences(text: &str, reference: &Reference) -> Result<WorldResult, String> {
+    fn differences(text: &str, reference: &Reference, shows: bool) -> Result<WorldResult, String> {
         let mut scenario = loaded(text)?;
         if scenario.hosts.len() > MOST_HOSTS {
             return Err("too many hosts".to_owned());
@@ -419,7 +433,13 @@ mod linux {
             Reference::Jitter => real = modelled(&mut loaded(&jittered(text))?)?,
             Reference::Kernel { kernel, twice } => {
                 let run = |record: &mut PacketRecord| kernel.run(&scenario, false, record);
-                match run(&mut real) {
+                let ran = match &kernel.kept {
+                    Some(directory) => {
+                        kept::kept_or_run(directory, &kernel.name, text, &mut real, run)?
+                    }
+                    None => run(&mut real),
+                };
+                match ran {
                     Ok(()) => {}
                     Err(RunError::Unsupported(what)) => return Err(what.what),
                     // A failure of a kernel is a result of its own.
@@ -446,6 +466,9 @@ mod linux {
         let flows = compare(&scenario, &model, &real, TOLERANCE);
         let first = flows.iter().filter(|flow| flow.first.is_some());
         let first = first.min_by_key(|flow| flow.first.as_ref().map(|first| first.at_ns()));
+        if shows {
+            flows.iter().enumerate().for_each(|(n, flow)| shown::show(n, flow, &model, &real));
+        }
         let kind = first.and_then(|flow| flow.kind()).unwrap_or_else(|| SAME.to_owned());
         let [identical, near, within5] = likeness(&scenario, &model, &real);
         let mut of_phase = [identical, near, within5];

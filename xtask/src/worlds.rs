@@ -63,6 +63,10 @@ struct WorldsOptions {
     /// Record the kernels' packets of the worlds into this file, packed with xz, for golden/linux-closed.
     #[arg(long, requires = "against", conflicts_with_all = ["twice", "jobs"])]
     record: Option<PathBuf>,
+    /// Keep the kernels' packets in this directory, and take those of worlds that are in it: a changed model is compared
+    /// without another run.
+    #[arg(long, requires = "against", conflicts_with_all = ["twice", "record"])]
+    kept: Option<PathBuf>,
     /// Directory for minimized failing scenarios.
     #[arg(long, default_value = "target/worlds")]
     out: PathBuf,
@@ -109,6 +113,7 @@ pub(crate) fn run(arguments: &[OsString]) -> ExitCode {
             twice,
             ref out,
             ref record,
+            ref kept,
             ..
         } = options;
         if let Some(file) = record {
@@ -130,6 +135,7 @@ pub(crate) fn run(arguments: &[OsString]) -> ExitCode {
             shrinks: !no_shrink,
             jobs,
             against,
+            kept: kept.as_deref(),
         };
         return kernel_worlds::run(comparison, out);
     }

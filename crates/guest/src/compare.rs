@@ -194,6 +194,11 @@ impl PacketRecord {
         }
     }
 
+    /// A record of no flows.
+    pub fn empty() -> Self {
+        Self::recorded(Vec::new(), Vec::new())
+    }
+
     /// What was recorded of a kernel elsewhere: packets from and to the host that opened each flow, and the windows of
     /// that end.
     pub(crate) fn recorded(

@@ -63,7 +63,7 @@ impl TcpEndpoint {
                 // tcp_skb_entail: a new packet ends TCP_NAGLE_PUSH.
                 self.snd.nagle.uncorks &= queue.unsent > 0;
                 if rule.device_holds {
-                    queue.device = Some(self.snd.device_limits(cx.now));
+                    queue.device = Some(self.snd.device_limits(&self.conn, cx.now));
                 }
                 let written = self.snd.buffer.write_packets(bytes, queue);
                 call = Some(self.snd.begin_write_call(&self.conn, &queue, written.pushed));

@@ -127,6 +127,11 @@ impl TcpEndpoint {
                 self.build(cx, &plan, slot);
                 if !plan.more {
                     self.snd.validate_bytes(&self.conn, None);
+                    if self.conn.queues_packets() && plan.kind == SentKind::New {
+                        // tcp_write_xmit for a probe of new data.
+                        let flight = self.snd.packets_in_flight() * self.conn.mss();
+                        self.snd.validate_window(flight >= self.snd.cwnd());
+                    }
                 }
                 Ok(())
             }

@@ -337,6 +337,8 @@ pub struct LinuxBursts {
     /// completion): TCP small queues and autocorking see them. A TUN device releases a
     /// packet at once (skb_orphan).
     pub device_holds: bool,
+    /// The card has no TSO: the stack splits bursts, and the device holds their packets (tcp_gso_segment).
+    pub splits: bool,
     /// A packet of the write queue takes what a burst lacks from the next one (tcp_grow_skb).
     pub grows: bool,
     /// The last segment needs no room in the congestion window if it carries the FIN

@@ -9,6 +9,7 @@ mod ecn;
 mod handshake;
 mod intruders;
 mod loss;
+mod loss_probes;
 mod packing;
 pub(crate) mod pair;
 mod probes;

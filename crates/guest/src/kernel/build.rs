@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use sha2::{Digest as _, Sha256};
 
-use super::changes::{CLOCK_COST, end_with_kernel, free_clock};
+use super::changes::{CLOCK_COST, TIMER_STEPS, end_with_kernel, exact_timer, free_clock};
 use super::{Cache, Kernel, KernelInfo};
 
 /// Options of every kernel.
@@ -167,7 +167,9 @@ pub fn build(
         return Err(BuildError::NoSource(message));
     }
     let hz = recipe.hz.to_string();
-    let parts = [identity.as_deref().unwrap_or(""), CONFIG, &hz, &compiler, CLOCK_COST.1, XSTATE];
+    let steps = TIMER_STEPS.map(|(_, _, exact)| exact).concat();
+    let clock = [CLOCK_COST.1, &steps].concat();
+    let parts = [identity.as_deref().unwrap_or(""), CONFIG, &hz, &compiler, &clock, XSTATE];
     let key = hex(&Sha256::digest(parts.join("\n")));
     let known = cache.kernel(&name).map_err(with(cache.path()))?;
     if let Some(kernel) = known.filter(|kernel| identity.is_some() && kernel.info.key == key) {
@@ -300,6 +302,7 @@ fn tree(
     let none = || BuildError::NoSource(format!("{} has no Linux kernel", archive.display()));
     let tree = trees.next().ok_or_else(none)?;
     free_clock(&tree)?;
+    exact_timer(&tree)?;
     end_with_kernel(&tree)?;
     Ok((tree, Some(identity)))
 }

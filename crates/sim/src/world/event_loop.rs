@@ -53,7 +53,7 @@ impl<O: Observer> Simulation<'_, O> {
             SimEvent::Accept(host) => self.accept(host),
             // The interrupt includes the packets that arrive at the same instant.
             SimEvent::NicInterrupt(card)
-                if self.network.nics[usize::from(card)].moderates()
+                if self.network.nics[usize::from(card)].interrupts_last()
                     && self.network.calendar.next_at() == Some(self.network.now) =>
             {
                 self.network.calendar.push(self.network.now, SimEvent::NicLast(card));

@@ -1,7 +1,7 @@
 //! Connections in their initial state, from the scenario.
 
 use quic::real::RealConfig;
-use tcp::profile::SharedProfile;
+use tcp::profile::{BurstRule, SharedProfile};
 use tcp::{Keepalive, TcpConfig, TcpEndpoint, TcpSide};
 use units::{Duration, FlowId, RandomStream, SeqNum};
 
@@ -14,16 +14,21 @@ use crate::udp::DatagramEndpoint;
 /// reads stays in the cache.
 pub(super) fn profiles(scenario: &Scenario) -> Vec<Option<SharedProfile>> {
     let mut different: Vec<SharedProfile> = Vec::new();
-    let mut shared = |tcp: &TcpStack| {
+    let mut shared = |tcp: &TcpStack, tso: bool| {
+        let mut wanted = tcp.profile.clone();
+        if let BurstRule::Linux(bursts) = &mut wanted.burst {
+            bursts.splits = !tso;
+        }
         // Where many differ, some duplicates do not matter.
-        let known = different.iter().rev().take(8).find(|known| ***known == tcp.profile);
-        let profile = known.cloned().unwrap_or_else(|| tcp.profile.clone().into());
+        let known = different.iter().rev().take(8).find(|known| ***known == wanted);
+        let profile = known.cloned().unwrap_or_else(|| wanted.into());
         if known.is_none() {
             different.push(profile.clone());
         }
         profile
     };
-    scenario.hosts.iter().map(|host| host.stack.tcp().map(&mut shared)).collect()
+    let hosts = scenario.hosts.iter();
+    hosts.map(|host| host.stack.tcp().map(|tcp| shared(tcp, host.offload.tso))).collect()
 }
 
 /// Creates one end of flow number `index`; `profile` is that of its host, if it has TCP.

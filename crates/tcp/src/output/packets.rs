@@ -144,9 +144,9 @@ impl SendSide {
             match waits.flatten() {
                 Some(why) => Err(why),
                 None => {
-                    // tcp_write_xmit: another packet behind it makes one of less than a segment go.
-                    let pushed = head < mss && head < unsent;
-                    let free = retransmitting || pushed;
+                    // tcp_write_xmit: another packet behind it makes one of less than a segment go, as TCP_NAGLE_PUSH
+                    // does while a write goes on.
+                    let free = retransmitting || pushed || (head < mss && head < unsent);
                     self.whole_segments(conn, head, segments * mss, room, free)
                 }
             }
@@ -206,6 +206,26 @@ impl SendSide {
             },
             more: true,
         })
+    }
+
+    /// Length of a probe of new data: the burst that the windows allow, at least a segment; neither Nagle's rule nor
+    /// deferral hold any of it back (tcp_send_loss_probe: tcp_write_xmit with TCP_NAGLE_OFF and a `push_one` of 2).
+    pub(crate) fn probe_burst(&mut self, conn: &Connection, rule: LinuxBursts) -> u64 {
+        let mss = conn.mss();
+        let cwnd = self.send_window(conn) / mss;
+        // tcp_cwnd_test
+        let quota = cwnd.saturating_sub(self.packets_in_flight()).min((cwnd / 2).max(1));
+        let most = quota.max(1).min(self.burst_segments(conn, rule)) * mss;
+        let unsent = self.data_end().since(self.nxt).get();
+        let head = match conn.cfg.tso {
+            true => self.grow_head(if rule.grows { most } else { 0 }).min(unsent),
+            false => unsent,
+        };
+        let len = head.min(most).min((self.una + self.peer.wnd).since(self.nxt).get());
+        if !len.is_multiple_of(mss) {
+            self.nagle.minshall_end = self.nxt + len;
+        }
+        len
     }
 
     /// The packet at the head of the queue takes what it lacks of `len` bytes from the next one
@@ -286,7 +306,7 @@ impl SendSide {
         now: Instant,
         len: u64,
     ) -> bool {
-        if !conn.cfg.tso || self.call.write.is_some() || self.device_limits(now).takes(len) {
+        if !conn.cfg.tso || self.call.write.is_some() || self.device_limits(conn, now).takes(len) {
             return false;
         }
         self.buffer.cut_head(self.nxt + len, self.data_end());
@@ -296,7 +316,9 @@ impl SendSide {
     }
 
     /// What the device holds: the packets sent at this instant, unless it is done with them.
-    pub(crate) fn device_limits(&self, now: Instant) -> DeviceLimits {
+    pub(crate) fn device_limits(&self, conn: &Connection, now: Instant) -> DeviceLimits {
+        let splits = matches!(conn.cfg.profile.burst, BurstRule::Linux(rule) if rule.splits);
+        let split = if splits { conn.mss() } else { 0 };
         let done = self.call.device_done;
         let held = |sent: &&SentSegment| sent.sent_at() >= now && sent.start() >= done;
         let mut begin = self.max;
@@ -309,9 +331,9 @@ impl SendSide {
         }
         let packets = self.buffer.packets_from(begin, self.max);
         let overhead = self.buffer.overhead();
-        let held = self.max - begin + packets * overhead;
+        let held = DeviceLimits::memory(self.max - begin, packets, overhead, split);
         let in_flight = if self.max > self.una { 2 } else { 0 };
-        DeviceLimits { held, most: self.pacing_rate() >> TSQ_SHIFT, in_flight, overhead }
+        DeviceLimits { held, most: self.pacing_rate() >> TSQ_SHIFT, in_flight, overhead, split }
     }
 
     /// Does the next burst of a write, of `len` bytes, wait because the device still holds others
@@ -414,7 +436,6 @@ impl SendSide {
         let mss = conn.mss();
         let burst = self.tso_autosize(conn, rule) * mss;
         let window = (self.cwnd() / mss).saturating_sub(self.packets_in_flight()) * mss;
-        let peer = (self.una + self.peer.wnd).since(self.nxt).get() / mss * mss;
         let window = window.min(self.unpaced(conn, now, burst));
         WriteQueue {
             nxt: self.max,
@@ -422,7 +443,9 @@ impl SendSide {
             bursts: 0,
             size_goal: self.size_goal(conn) * mss,
             burst,
-            sendable: window.min(peer),
+            sendable: window,
+            peer: (self.una + self.peer.wnd).since(self.nxt).get(),
+            mss,
             half_window: self.peer.max_wnd / 2,
             device: None,
             continues: false,

@@ -109,11 +109,15 @@ impl SendSide {
     }
 
     fn plan_due_retransmission(&mut self, conn: &Connection) -> Option<SegmentPlan> {
-        if let Some((at, len, fin, kind)) = self.next_probe(conn).or_else(|| self.next_lost(conn)) {
-            let push = self.pushes(conn, at, len, &kind);
-            return Some(SegmentPlan { at, len, fin, push, kind, more: true });
+        let plan = |snd: &Self, (at, len, fin, kind), more| {
+            let push = snd.pushes(conn, at, len, &kind);
+            SegmentPlan { at, len, fin, push, kind, more }
+        };
+        if let Some(probe) = self.next_probe(conn) {
+            // tcp_send_loss_probe sends nothing besides.
+            return Some(plan(self, probe, !conn.queues_packets()));
         }
-        None
+        self.next_lost(conn).map(|lost| plan(self, lost, true))
     }
 
     /// Plans a retransmission of the segment at `snd_una`, whatever the windows allow.

@@ -21,9 +21,9 @@ impl SendSide {
         let end = at + len;
         match conn.cfg.profile.rules.sending.push {
             PushRule::EndOfData => end == self.data_end(),
-            PushRule::WriteQueue if matches!(kind, SentKind::New) => self.ends_push(conn, at, end),
             // A packet of several segments always carries it (__tcp_transmit_skb).
             PushRule::WriteQueue if len > conn.mss() => true,
+            PushRule::WriteQueue if matches!(kind, SentKind::New) => self.ends_push(conn, at, end),
             PushRule::WriteQueue => {
                 let last = self.scoreboard.get(Offset(end.0 - 1));
                 last.is_some_and(|sent_segment| {

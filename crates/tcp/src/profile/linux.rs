@@ -66,6 +66,7 @@ pub(super) fn v6_18() -> TcpProfile {
             rtt_log: 9,
             win_divisor: 3,
             device_holds: false,
+            splits: false,
             grows: true,
             free_fin: false,
         }),

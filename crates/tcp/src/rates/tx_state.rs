@@ -48,7 +48,7 @@ impl SendSide {
     /// Does the device still hold data of the flow, sent at this instant (`sk_wmem_alloc`)?
     pub(super) fn device_holds_data(&self, conn: &Connection, now: Instant) -> bool {
         let holds = matches!(conn.cfg.profile.burst, BurstRule::Linux(rule) if rule.device_holds);
-        holds && self.device_limits(now).held > 0
+        holds && self.device_limits(conn, now).held > 0
     }
 
     /// Reports the packets marked lost since the last call; the current acknowledgment has delivered `newly` packets

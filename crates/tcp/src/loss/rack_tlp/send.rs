@@ -7,7 +7,7 @@ use units::{Bytes, Instant, Offset, unlikely};
 
 use crate::connection::Connection;
 use crate::loss::LossDetector;
-use crate::profile::RetransmissionRoom;
+use crate::profile::{BurstRule, RetransmissionRoom};
 use crate::state::SendSide;
 
 impl SendSide {
@@ -173,8 +173,11 @@ impl SendSide {
             return None;
         }
         let data_end = self.data_end();
-        let unsent = data_end.since(self.max).get().min(mss);
         let fresh = self.probes_with_new_data(conn);
+        let unsent = match conn.cfg.profile.burst {
+            BurstRule::Linux(rule) if fresh => self.probe_burst(conn, rule),
+            _ => data_end.since(self.max).get().min(mss),
+        };
         let (end, repeats) = (self.max, !fresh);
         if conn.fin_wanted() && end == data_end && self.nxt == end {
             // The FIN waits for the window.

@@ -16,8 +16,12 @@ pub(crate) struct WriteQueue {
     pub(crate) size_goal: u64,
     /// Maximum that one call of tcp_push_one sends (tcp_tso_autosize).
     pub(crate) burst: u64,
-    /// Bytes that the congestion window and the peer's window allow now.
+    /// Bytes that the congestion window allows now, in whole segments.
     pub(crate) sendable: u64,
+    /// Bytes that the peer's window allows now.
+    pub(crate) peer: u64,
+    /// Payload of a full segment.
+    pub(crate) mss: u64,
     /// Half of the peer's largest window: more than that is pushed while the write goes on
     /// (forced_push).
     pub(crate) half_window: u64,
@@ -51,9 +55,23 @@ pub(crate) struct DeviceLimits {
     pub(crate) in_flight: u32,
     /// Memory of a packet besides its payload.
     pub(crate) overhead: u64,
+    /// Payload of the packets into which the stack splits bursts; 0 if the card does.
+    pub(crate) split: u64,
 }
 
+/// Memory besides the payload of a packet split off a burst: skb_segment allocates room for its headers, in slabs.
+const SEGMENT_OVERHEAD: u64 = 768;
+
 impl DeviceLimits {
+    /// Memory of `packets` of the flow with `len` bytes together, while the device holds them.
+    pub(crate) const fn memory(len: u64, packets: u64, overhead: u64, split: u64) -> u64 {
+        match split {
+            0 => len + packets * overhead,
+            // tcp_gso_segment charges the socket for each of them.
+            split => len + len.div_ceil(split) * SEGMENT_OVERHEAD,
+        }
+    }
+
     /// tcp_small_queue_check: may a burst of `len` bytes be passed to it?
     pub(crate) const fn takes(&self, len: u64) -> bool {
         let twice = 2 * (len + self.overhead);
@@ -63,7 +81,7 @@ impl DeviceLimits {
 
     /// Passes a burst of `len` bytes to it.
     pub(crate) const fn hold(&mut self, len: u64) {
-        self.held += len + self.overhead;
+        self.held += Self::memory(len, 1, self.overhead, self.split);
         self.in_flight += 1;
     }
 }
@@ -78,20 +96,44 @@ impl WriteQueue {
         }
         for _ in 0..most {
             let len = self.burst.min(self.sendable).min(self.unsent);
-            if len == 0 {
+            if len == 0 || self.peer < len.min(self.mss) {
                 return None;
             }
+            // tcp_mss_split_point: with TCP_NAGLE_PUSH a burst ends at the edge of the window.
+            let len = len.min(self.peer);
             if let Some(device) = &mut self.device {
                 if !device.takes(len) {
                     return Some(len);
                 }
                 device.hold(len);
             }
-            self.sendable -= len;
+            self.sendable -= len.next_multiple_of(self.mss).min(self.sendable);
+            self.peer -= len;
             self.unsent -= len;
             self.nxt += len;
             self.bursts += 1;
         }
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packets_that_the_stack_splits_off_a_burst_take_more_of_the_device() {
+        // Wide world 2 of seed 4711 against a kernel 6.12, whose card has no TSO: a packet of 45 segments leaves in bursts
+        // of 30 only, however much is pushed. 30 packets are more than twice the other 15 segments.
+        let limits = |split| {
+            let (held, in_flight) = (0, 100);
+            let mut device =
+                DeviceLimits { held, most: 30 * 1_448, in_flight, overhead: 832, split };
+            device.hold(30 * 1_448);
+            device
+        };
+        assert_eq!(limits(0).held, 30 * 1_448 + 832);
+        assert_eq!(limits(1_448).held, 30 * (1_448 + 768));
+        assert!(limits(0).takes(15 * 1_448) && !limits(1_448).takes(15 * 1_448));
     }
 }
