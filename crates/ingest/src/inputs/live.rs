@@ -51,8 +51,8 @@ pub struct LiveConnection {
 /// no more than its packets.
 const FREE_ENTRIES: u64 = 64;
 
-/// Rounds that are looked at without a diagnosis of the whole: from so many on, all but the last [`LEAST_ROUNDS`] are
-/// left.
+/// Rounds that are looked at without a diagnosis of the whole: when there are more, all but the last
+/// [`LEAST_ROUNDS`] are left.
 const MOST_ROUNDS: usize = 128;
 /// See [`MOST_ROUNDS`].
 const LEAST_ROUNDS: usize = 32;
