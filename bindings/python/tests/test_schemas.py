@@ -28,6 +28,9 @@ path = [ { from = "a", to = "b", return = [ { delay = "5ms" } ], forward = [
   { link = { rate = "20Mbit/s", buffer = "64KiB" } }, { delay = "5ms" } ] } ]
 flow = [ { name = "up", from = "a", to = "b", bulk = "300kB" } ]
 """
+PASTED = """[  5]   0.00-2.00   sec  2.17 MBytes  9.10 Mbits/sec   22             sender
+[  5]   0.00-2.04   sec  2.10 MBytes  8.63 Mbits/sec                  receiver
+"""
 REPRODUCE = ["reproduce", "slow-start-lro"]
 
 CALLS = {
@@ -47,6 +50,7 @@ CALLS = {
         ["diagnose", GOLDEN / "k1_two_flows/sender.pcap.xz", "--every", "500ms"],
         ["diagnose", ROOT / "golden/captures/recorded/failures/reset-between.client.pcap.gz", "--every", "100ms"],
     ],
+    "diagnose-pasted": [["diagnose", "pasted.txt"]],
     "hunt": [["hunt", "--cc", "reno", "--goal", "loss", "--worlds", "40"]],
     "interop": [
         ["interop", ROOT / "scenarios/example.toml", "--stacks", "quinn-0.11,linux-6.18", "--phases", "2", "--length", "3"]
@@ -132,6 +136,7 @@ def test_output_is_of_its_schema(command: list[str], name: str, tmp_path: Path) 
     jsonschema.Draft202012Validator.check_schema(schema)
     validators = [jsonschema.Draft202012Validator(one) for one in (schema, closed(schema))]
     (tmp_path / "linux.toml").write_text(LINUX)
+    (tmp_path / "pasted.txt").write_text(PASTED)
     lacking = []
     for call in CALLS[name]:
         done = subprocess.run([*command, *map(str, call), "--json"], capture_output=True, cwd=tmp_path)
