@@ -15,9 +15,9 @@ const QUIC_MTU: u64 = 1_228;
 const IPV6_MTU: u64 = 1_280;
 
 const BUFFER: u64 = 2_000_000;
-/// Knobs of machines on which kernels were recorded: what leaves with their coarse clock leaves later than the event that
-/// sent it, which the laws of packets do not allow.
-const OF_GUESTS: [&str; 2] = ["driver.clock_step", "driver.recorder"];
+/// Knobs of the machines on which kernels were recorded. With their coarse clock a packet leaves after the event that
+/// sent it, which the laws of packets do not allow; recorded transfers test them.
+pub(super) const OF_GUESTS: [&str; 2] = ["driver.clock_step", "driver.recorder"];
 /// Systems drawn. Half the hosts of Linux 6.12 become 6.1, so that worlds drawn before there was 6.1 remain.
 const SYSTEMS: [&str; 9] = [
     "freebsd-13.0",

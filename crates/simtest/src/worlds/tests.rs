@@ -43,6 +43,7 @@ fn every_scenario_feature_is_drawn() {
     let elsewhere = ["sweep", "axes", "repeat", "series", "columns", "points", "queues"]
         .into_iter()
         .chain(["kernel", "kernel_memory", "sysctl", "tcp_info", "guest", "stack"])
+        .chain(hosts::OF_GUESTS)
         .collect::<Vec<_>>();
     let missing: Vec<&str> =
         keys.into_iter().filter(|key| !said(key) && !elsewhere.contains(key)).collect();
