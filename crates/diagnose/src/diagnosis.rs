@@ -31,6 +31,7 @@ impl Diagnosis {
         let case = DiagnosisCase { analysis, flow, course: &course, neighbours };
         let mut findings = rules::check(&case);
         findings.extend(Self::losses_of_other_direction(&case));
+        rules::merge_late_accept(&mut findings, &case);
         rules::sort(&mut findings);
         // Those of both directions cost no more together than the transfer could save.
         rules::obey_together(&mut findings, &case);

@@ -260,7 +260,6 @@ impl HalfConnection {
         }
         if let Some(all_acked_at) = self.idle.all_acked_at {
             self.spend_closed_window(at);
-            self.rounds.log.now.final_wait += self.final_wait(all_acked_at);
             self.spend(TimeUse::Window, all_acked_at);
             self.spend(TimeUse::Idle, at);
         } else {
@@ -277,7 +276,6 @@ impl HalfConnection {
             if let Some(closure) = closure.filter(|&one| self.waited_for_reader(one, at)) {
                 rounds.spend(TimeUse::Reader, closure.until);
             }
-            rounds.log.now.final_wait += self.final_wait(all_acked_at);
             rounds.spend(TimeUse::Window, all_acked_at);
             rounds.spend(TimeUse::Idle, at);
         } else {

@@ -3,6 +3,7 @@
 use units::Duration;
 
 use crate::FlowAnalysis;
+use crate::capture_point::CapturePoint;
 use crate::episodes::{RecoveryEpisode, RecoveryTrigger};
 use crate::path::{PathEstimate, queue_noise};
 
@@ -88,15 +89,19 @@ pub(crate) fn blame(
         return LostTimeCause::Timeout;
     }
     let base = path.base_rtt.unwrap_or_default();
-    let waited = episode.rtt.saturating_sub(base);
-    // A queue that overflows is at its longest.
-    let longest = path.queue.max(waited);
     let lost = episode.retransmitted - episode.spurious;
     let first = flow.episodes.first().is_some_and(|e| e.begin == episode.begin);
     // Random loss of a sixteenth of a window at once takes a loss rate of 6 %; then half of the
     // longest queue is enough, for the first loss may have come before the queue was full.
     let window = episode.window.max(episode.flight);
     let many = lost * flow.mss * 16 >= window;
+    // A receiver sees few round trips: what came through the queue shows it by its timestamps. Bursts are lost of short
+    // queues too; one of half a round trip, and many packets, are an overflow.
+    let there = wait_on_way_there(episode, flow);
+    let there = if many && there * 2 >= base { there } else { Duration::ZERO };
+    let waited = episode.rtt.saturating_sub(base).max(there);
+    // A queue that overflows is at its longest.
+    let longest = path.queue.max(waited);
     let full = if many { waited * 2 >= longest } else { waited * 4 >= longest * 3 };
     if waited < queue_noise(base) || !full {
         return LostTimeCause::Random;
@@ -109,4 +114,14 @@ pub(crate) fn blame(
     } else {
         LostTimeCause::QueueOverflow
     }
+}
+
+/// How long data waited on their way to a capture at the receiver in the round of an episode and the one before.
+fn wait_on_way_there(episode: &RecoveryEpisode, flow: &FlowAnalysis) -> Duration {
+    if flow.point != CapturePoint::Receiver {
+        return Duration::ZERO;
+    }
+    let next = flow.rounds.partition_point(|round| round.start <= episode.begin);
+    let rounds = &flow.rounds[next.saturating_sub(2)..next];
+    rounds.iter().map(|round| round.wait_on_way_there).max().unwrap_or_default()
 }

@@ -5,7 +5,7 @@ use units::Duration;
 use crate::FlowAnalysis;
 use crate::capture_point::CapturePoint;
 use crate::episodes::RecoveryTrigger;
-use crate::rounds::{Round, TimeUse};
+use crate::rounds::{Round, RoundOrigin, TimeUse};
 
 /// Estimates for the path of one direction's data.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -86,10 +86,23 @@ const MAX_SENDING: Duration = Duration::from_millis(35);
 /// 3.8.6.3).
 const MANY_PACKETS: u64 = 8;
 
+/// Fewest ACKs of many packets whose round trips are those of a whole round.
+const FEW_ACKS: u64 = 4;
+
 /// Whether the bottleneck was busy throughout the round: its queue never ran empty if even the
 /// shortest RTT includes queue delay. If the receive window limited the sender, the delay may be
-/// the receiver's.
+/// the receiver's. After a rest or a timeout the queue is empty: the RTT of the first flight is longer
+/// by the time of the packets that one ACK covers. So it is if a few ACKs cover all flights. And where the ACKs wait
+/// longer than the data, their way is the bottleneck.
 pub(crate) fn busy(round: &Round, base: Duration, mss: u64) -> bool {
+    let waited = round.min_rtt.saturating_sub(base);
+    if round.before != RoundOrigin::Round || round.wait_on_way_back > waited.max(WAITS) {
+        return false;
+    }
+    let acks = u64::from(round.acks);
+    if acks < FEW_ACKS && round.delivered >= acks.max(1) * MANY_PACKETS * mss {
+        return false;
+    }
     let reader = round.of(TimeUse::Reader);
     let held = round.of(TimeUse::ReceiveWindow) + reader;
     // Many packets are answered as they arrive, however full the window is: only the path delays all of them.
@@ -128,8 +141,9 @@ pub(crate) fn delay_follows_load(flow: &FlowAnalysis, base: Duration) -> bool {
     steady || median(many) >= median(few) + queue_noise(base) / 2
 }
 
-/// Throughput in bytes per second over all rounds in which the bottleneck was busy and nothing else
-/// limited the sender; `None` for fewer than three rounds or a twentieth of the data.
+/// Throughput in bytes per second over all rounds in which the bottleneck was busy and only windows limited the sender:
+/// a queue that never ran empty leaves at the rate of the path, whichever window holds the sender. `None` for fewer than
+/// three rounds with few segments, or a twentieth of the data.
 fn busy_rate(flow: &FlowAnalysis, base: Duration) -> Option<f64> {
     let mut rounds = 0;
     let (mut bytes, mut time) = (0, Duration::ZERO);
@@ -139,14 +153,19 @@ fn busy_rate(flow: &FlowAnalysis, base: Duration) -> Option<f64> {
         _ => flow.rounds.len(),
     };
     for round in flow.rounds[..last].iter().filter(|round| busy(round, base, flow.mss)) {
-        let ours = round.of(TimeUse::Window) + round.of(TimeUse::Recovery);
-        if ours * 8 > round.length() * 7 {
+        let windows = round.of(TimeUse::Window) + round.of(TimeUse::ReceiveWindow);
+        let recovery = round.of(TimeUse::Recovery);
+        // In a recovery of several round trips the queue may run empty between two samples.
+        let trips = round.max_rtt * u64::from(flow.rounds_per_entry) * 2;
+        let is_long = recovery * 2 > round.length() && round.length() > trips;
+        if (windows + recovery) * 8 > round.length() * 7 && !is_long {
             rounds += 1;
             bytes += round.delivered;
             time += round.length();
         }
     }
-    (rounds >= 3 && bytes * 20 >= flow.bytes && !time.is_zero())
+    let are_enough = rounds >= 3 || bytes >= SUSTAINED_SEGMENTS * flow.mss;
+    (are_enough && bytes * 20 >= flow.bytes && !time.is_zero())
         .then(|| bytes as f64 * 1e9 / time.as_nanos() as f64)
 }
 
@@ -196,7 +215,58 @@ fn edge(flow: &FlowAnalysis, base: Duration) -> Option<f64> {
     let at_work: Duration = flow.rounds.iter().map(|r| r.length() - r.of(TimeUse::Idle)).sum();
     let mean = flow.bytes as f64 * 1e9 / at_work.as_nanos().max(1) as f64;
     let queued = flow.rounds.iter().filter(|round| {
-        busy(round, base, flow.mss) && round.of(TimeUse::Window) * 2 > round.length()
+        let windows = round.of(TimeUse::Window) + round.of(TimeUse::ReceiveWindow);
+        busy(round, base, flow.mss) && windows * 2 > round.length()
     });
     (usual >= 0.85 * most && (usual >= 1.5 * mean || queued.count() >= 3)).then_some(usual)
+}
+
+#[cfg(test)]
+mod tests {
+    use units::Instant;
+
+    use super::*;
+
+    const MSS: u64 = 1_000;
+    const BASE: Duration = Duration::from_millis(20);
+
+    /// A round of a window of `segments` through a queue of 10 ms, with `acks` ACKs.
+    fn queued(segments: u64, acks: u32) -> Round {
+        let mut round = Round::new(Instant::ZERO, 1, RoundOrigin::Round);
+        round.time_by_use[TimeUse::Window as usize] = BASE;
+        (round.sent, round.delivered, round.flight) =
+            (segments * MSS, segments * MSS, segments * MSS);
+        round.acks = acks;
+        round.min_rtt = BASE + Duration::from_millis(10);
+        round.max_rtt = round.min_rtt;
+        round
+    }
+
+    #[test]
+    fn a_round_with_a_queue_throughout_is_busy() {
+        assert!(busy(&queued(40, 20), BASE, MSS));
+        assert!(!busy(&Round { min_rtt: BASE, ..queued(40, 20) }, BASE, MSS));
+    }
+
+    /// The queue is empty after a rest: a round trip is longer by the time of the packets that one ACK covers.
+    #[test]
+    fn no_round_after_a_rest_is_busy() {
+        for before in [RoundOrigin::Idle, RoundOrigin::Timeout, RoundOrigin::Opening] {
+            assert!(!busy(&Round { before, ..queued(40, 20) }, BASE, MSS), "{before:?}");
+        }
+    }
+
+    #[test]
+    fn round_trips_at_the_ends_of_bursts_show_no_queue() {
+        assert!(!busy(&queued(120, 2), BASE, MSS));
+        assert!(busy(&queued(120, 10), BASE, MSS));
+        assert!(busy(&queued(4, 2), BASE, MSS));
+    }
+
+    #[test]
+    fn a_queue_of_acks_is_not_that_of_the_data() {
+        let waits = |ms| Round { wait_on_way_back: Duration::from_millis(ms), ..queued(40, 20) };
+        assert!(busy(&waits(5), BASE, MSS));
+        assert!(!busy(&waits(30), BASE, MSS));
+    }
 }

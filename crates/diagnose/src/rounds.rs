@@ -69,9 +69,6 @@ pub struct Round {
     pub waits: u32,
     /// See `waits`.
     pub waits_after_push: u32,
-    /// Part of the time in which the sender waited for ACKs after it had sent all it had, and rested
-    /// afterwards: no window shortens it.
-    pub(crate) final_wait: Duration,
     /// Most bytes in flight.
     pub flight: u64,
     /// Shortest RTT sample, without its wait on the way back; [`Duration::MAX`] without one.
@@ -82,6 +79,8 @@ pub struct Round {
     pub max_rtt: Duration,
     /// How long the ACKs of its last sample waited on their way back, as far as timestamps show it.
     pub wait_on_way_back: Duration,
+    /// Longest wait of its data on their way to the capture point, as far as timestamps show it.
+    pub(crate) wait_on_way_there: Duration,
     /// What preceded it.
     pub before: RoundOrigin,
 }
@@ -99,12 +98,12 @@ impl Round {
             acks: 0,
             waits: 0,
             waits_after_push: 0,
-            final_wait: Duration::ZERO,
             flight: 0,
             min_rtt: Duration::MAX,
             rtt: Duration::ZERO,
             max_rtt: Duration::ZERO,
             wait_on_way_back: Duration::ZERO,
+            wait_on_way_there: Duration::ZERO,
             before,
         }
     }
@@ -148,11 +147,11 @@ impl Round {
         self.acks += next.acks;
         self.waits += next.waits;
         self.waits_after_push += next.waits_after_push;
-        self.final_wait += next.final_wait;
         self.flight = self.flight.max(next.flight);
         self.min_rtt = self.min_rtt.min(next.min_rtt);
         self.max_rtt = self.max_rtt.max(next.max_rtt);
         self.wait_on_way_back += next.wait_on_way_back;
+        self.wait_on_way_there = self.wait_on_way_there.max(next.wait_on_way_there);
         self.rtt = if next.rtt.is_zero() { self.rtt } else { next.rtt };
     }
 }
@@ -211,6 +210,11 @@ impl RoundLog {
     /// The next round trip waited so long on its way back.
     pub(crate) const fn wait_on_way_back(&mut self, waited: Duration) {
         self.now.wait_on_way_back = waited;
+    }
+
+    /// Data waited so long on their way to the capture point.
+    pub(crate) fn wait_on_way_there(&mut self, waited: Duration) {
+        self.now.wait_on_way_there = self.now.wait_on_way_there.max(waited);
     }
 
     /// Takes a round trip. The shortest is that of the queue before the data, without waits of the ACKs.

@@ -47,6 +47,7 @@ mod held_messages;
 mod help;
 mod interruptions;
 mod kinds;
+mod late_accept;
 pub(crate) mod laws;
 mod loss_process;
 mod neighbours;
@@ -76,6 +77,7 @@ pub use help::{
     FindingHelp, Help, HelpFacts, MAX_UNSCALED_WINDOW, Remedy, RemedyHost, Setting, help_by_system,
 };
 pub use kinds::{FindingKind, KINDS, kinds_of};
+pub(crate) use late_accept::merge as merge_late_accept;
 pub(crate) use laws::obey_together;
 pub use loss_process::LossProcess;
 pub use neighbours::Neighbours;

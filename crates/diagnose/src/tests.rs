@@ -173,7 +173,7 @@ impl TestConnection {
     }
 
     /// Data of the server, below those of the client.
-    pub(super) fn request(&mut self, us: u64, acked: u64) {
+    pub(crate) fn request(&mut self, us: u64, acked: u64) {
         let ack = SeqNum(ISN.wrapping_add(1).wrapping_add(acked as u32));
         let flags = Flags::ACK | Flags::PSH;
         let seq = SeqNum(ISN.wrapping_add(1).wrapping_add(self.requested));

@@ -52,12 +52,19 @@ pub(crate) fn costs(
             without(&|draft| draft.exchange.merge())?,
         );
     }
-    // What a rest costs beyond itself: the window that was forgotten.
+    // What a rest costs beyond itself: the window that was forgotten. Linux can keep it; elsewhere only a transfer
+    // without rests shows it.
     let mut restless = draft.clone();
     let rests = restless.exchange.take_rests();
     if !is_quic && rests > Duration::ZERO {
-        let without = engine.time(&restless.text())?;
-        add(&["CC502"], TransferTime { duration: without.duration + rests, ..without });
+        let without = if world.sender.0.starts_with("linux") {
+            let knob = "net.ipv4.tcp_slow_start_after_idle";
+            without(&|draft| Draft::set_knob(&mut draft.sender, knob, 0.into()))?
+        } else {
+            let without = engine.time(&restless.text())?;
+            TransferTime { duration: without.duration + rests, ..without }
+        };
+        add(&["CC502"], without);
     }
     let never_full = |draft: &mut Draft| {
         if let Some(link) = draft.link() {

@@ -12,6 +12,7 @@ use units::Duration;
 use crate::bottleneck::BurstRate;
 use crate::conversation::SenderLimits;
 use crate::delivery::{delivered, held};
+use crate::policer::queue_with;
 use crate::sending::SendingRate;
 use crate::{
     Conversation, FlowBeside, LossEstimate, OpeningFit, PeerSystem, PolicerFit, WayBackFit,
@@ -110,6 +111,8 @@ pub struct PathFit {
     pub is_rate_spaced: bool,
     /// Capacity of its queue in IP bytes; `None` if it was never seen full.
     pub buffer: Option<u64>,
+    /// Bytes of a queue that drops just the packets that were lost, of all that were sent; `None` if none does.
+    pub dropping_queue: Option<u64>,
     /// How much longer than the shortest the round trips at losses were, in ns: their median.
     pub queueing: u64,
     /// Losses other than queue overflows.
@@ -310,7 +313,13 @@ impl PathFit {
             .sum::<u64>();
         let at_losses =
             median(flow.episodes.iter().map(|episode| episode.rtt.saturating_sub(base)));
-        let policer = PolicerFit::of(&losses.times, &losses.packets, packet, at_losses);
+        let policer = PolicerFit::of(
+            &losses.times,
+            &losses.packets,
+            packet,
+            at_losses,
+            rate.filter(|_| path.rate.is_some()),
+        );
         if let Some(PolicerFit { rate, burst }) = policer {
             let lost = losses.packets.len();
             reported(
@@ -325,12 +334,24 @@ impl PathFit {
             None => Vec::new(),
         };
         let all = losses.packets.len() as u64;
-        let overflows = if path.rate.is_some() && full * 2 >= all.max(1) { all } else { 0 };
+        // Of a short queue the round trips show little, but it drops bursts.
+        let is_before = flow.point == CapturePoint::Sender;
+        let is_short = is_before && path.rate.is_some() && policer.is_none() && full * 2 < all;
+        let short = rate.filter(|_| is_short);
+        let short = short
+            .and_then(|rate| queue_with(&losses.times, &losses.packets, packet, (rate, at_losses)));
+        let is_full = path.rate.is_some() && full * 2 >= all.max(1) || short.is_some();
+        let overflows = if is_full { all } else { 0 };
         let overflowed = if overflows > 0 { core::mem::take(&mut losses.packets) } else { policed };
         let buffer = rate.filter(|_| overflows > 0).map(|rate| {
             (rate as f64 / 8.0 * path.queue.as_nanos() as f64 / 1e9) as u64 + flow.mss + headers
         });
-        if overflows > 0 {
+        let buffer = short.or(buffer);
+        if let Some(short) = short {
+            let why =
+                format!("{overflows} losses: what a queue of {short} B drops of these packets");
+            reported("buffer", why);
+        } else if overflows > 0 {
             reported(
                 "buffer",
                 format!(
@@ -469,6 +490,7 @@ impl PathFit {
             rate_at_least: at_least,
             is_rate_spaced: bursts.is_some() || sized.is_some(),
             buffer,
+            dropping_queue: short,
             queueing: at_losses.as_nanos(),
             losses,
             policer,

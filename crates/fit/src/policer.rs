@@ -34,33 +34,47 @@ const DELAYED: u64 = 3;
 
 impl PolicerFit {
     /// A policer that drops these packets: of data packets of `packet` bytes sent at `times` in ns, those numbered in
-    /// `lost`, from 1. `queueing`: how much longer than the shortest the round trips at losses were.
+    /// `lost`, from 1. `queueing`: how much longer than the shortest the round trips at losses were. `path`: the rate
+    /// of the bottleneck in bit/s, if it is known: a queue that drains at that rate and drops the same is none.
     pub(crate) fn of(
         times: &[u64],
         lost: &[(u64, u64)],
         packet: u64,
         queueing: Duration,
+        path: Option<u64>,
     ) -> Option<Self> {
         if lost.len() < FEWEST {
             return None;
         }
         let is_lost = |number: u64| lost.binary_search_by_key(&number, |one| one.0).is_ok();
+        let scored = |rate: u64| {
+            let policer = Self { rate, burst: least_burst(times, lost[0].0, rate, packet) };
+            (score(&policer.drops(times, packet), lost.len(), &is_lost), policer)
+        };
         let mut best: Option<(f64, Self)> = None;
         for rate in candidates(times, lost, packet) {
-            let burst = least_burst(times, lost[0].0, rate, packet);
-            let policer = Self { rate, burst };
-            let score = score(&policer.drops(times, packet), lost.len(), &is_lost);
+            let (score, policer) = scored(rate);
             if best.is_none_or(|best| score > best.0) {
                 best = Some((score, policer));
             }
         }
         let (_, policer) = best.filter(|best| best.0 >= FOUND)?;
+        let is_queue = |path: u64| {
+            path > policer.rate && queue_with(times, lost, packet, (path, queueing)).is_some()
+        };
+        if path.is_some_and(is_queue) {
+            return None;
+        }
         if passed_soon_after(times, lost, &is_lost) < FEWEST.max(lost.len() / PASSED) {
             return None;
         }
-        // A queue with these losses is full of as many bytes, and delays them.
-        let drained = policer.burst as f64 * 8e9 / policer.rate as f64;
-        (queueing.as_nanos() as f64 * (DELAYED as f64) < drained).then_some(policer)
+        (!policer.delays(queueing)).then_some(policer)
+    }
+
+    /// Whether packets were delayed as by a queue of its size: one with the same losses is full of as many bytes.
+    fn delays(&self, queueing: Duration) -> bool {
+        let drained = self.burst as f64 * 8e9 / self.rate as f64;
+        queueing.as_nanos() as f64 * (DELAYED as f64) >= drained
     }
 
     /// Numbers of the packets that it drops.
@@ -79,6 +93,27 @@ impl PolicerFit {
         }
         dropped
     }
+}
+
+/// Bytes of a queue before a link of `rate` bit/s that drops these packets when it is full, and delays them by `queueing`;
+/// `None` if none does. It drops what a bucket of its size and of the rate of the path drops.
+pub(crate) fn queue_with(
+    times: &[u64],
+    lost: &[(u64, u64)],
+    packet: u64,
+    (rate, queueing): (u64, Duration),
+) -> Option<u64> {
+    if lost.len() < FEWEST {
+        return None;
+    }
+    let is_lost = |number: u64| lost.binary_search_by_key(&number, |one| one.0).is_ok();
+    let around = AROUND.map(|part| (rate as f64 * part as f64 / 1_000.0) as u64);
+    let scored = around.into_iter().filter(|&rate| rate > 0).map(|rate| {
+        let queue = PolicerFit { rate, burst: least_burst(times, lost[0].0, rate, packet) };
+        (score(&queue.drops(times, packet), lost.len(), &is_lost), queue)
+    });
+    let (score, queue) = scored.max_by(|one, other| one.0.total_cmp(&other.0))?;
+    (score >= FOUND && queue.delays(queueing)).then_some(queue.burst)
 }
 
 /// How many losses another packet follows soon that passes: a bucket gains tokens all the time, but what loses the ends
@@ -160,19 +195,36 @@ mod tests {
         let slow: Vec<u64> = (0..400_u64).map(|n| n * 2_500_000).collect();
         let dropped = bucket.drops(&slow, 1_500);
         let lost_slow: Vec<_> = dropped.iter().map(|&n| (n, slow[n as usize - 1])).collect();
-        let found = PolicerFit::of(&slow, &lost_slow, 1_500, Duration::ZERO).unwrap();
+        let found = PolicerFit::of(&slow, &lost_slow, 1_500, Duration::ZERO, None).unwrap();
         // Losses may be some packets beside their places, so rates near it have them, too.
         assert!(found.rate.abs_diff(3_000_000) < 300_000, "{found:?}");
         // A queue that was as long as the bucket is deep had the same losses.
-        assert_eq!(PolicerFit::of(&slow, &lost_slow, 1_500, Duration::from_millis(40)), None);
+        assert_eq!(PolicerFit::of(&slow, &lost_slow, 1_500, Duration::from_millis(40), None), None);
         // Only the ends of flights are lost: nothing passes after them.
-        assert_eq!(PolicerFit::of(&times, &lost, 1_500, Duration::ZERO), None);
+        assert_eq!(PolicerFit::of(&times, &lost, 1_500, Duration::ZERO, None), None);
+    }
+
+    /// A queue of four packets before 10 Mbit/s drops of bursts of ten what does not fit. A bucket of a lower rate drops
+    /// much the same, but what drains the queue is the path.
+    #[test]
+    fn a_short_queue_is_found_by_what_it_drops() {
+        let times: Vec<u64> = (0..300_u64).map(|n| n / 10 * 40_000_000 + n % 10 * 20_000).collect();
+        let queue = PolicerFit { rate: 10_000_000, burst: 6_750 };
+        let lost: Vec<_> =
+            queue.drops(&times, 1_500).into_iter().map(|n| (n, times[n as usize - 1])).collect();
+        let drained = Duration::from_micros(5_400);
+        let found = queue_with(&times, &lost, 1_500, (9_800_000, drained));
+        assert!(found.is_some_and(|queue| queue.abs_diff(6_750) < 1_500), "{found:?}");
+        // Without its delay it is none.
+        assert_eq!(queue_with(&times, &lost, 1_500, (9_800_000, Duration::ZERO)), None);
+        let path = Some(9_800_000);
+        assert_eq!(PolicerFit::of(&times, &lost, 1_500, drained, path), None);
     }
 
     #[test]
     fn random_losses_are_no_bucket() {
         let times: Vec<u64> = (0..2_000_u64).map(|n| n * 500_000).collect();
         let lost: Vec<_> = (1..40_u64).map(|n| n * n + 7 * n).map(|n| (n, n * 500_000)).collect();
-        assert_eq!(PolicerFit::of(&times, &lost, 1_500, Duration::ZERO), None);
+        assert_eq!(PolicerFit::of(&times, &lost, 1_500, Duration::ZERO, None), None);
     }
 }

@@ -55,6 +55,7 @@ prop_compose! {
             rate_at_least: None,
             is_rate_spaced: false,
             buffer: None,
+            dropping_queue: None,
             queueing: 0,
             losses: LossEstimate::default(),
             policer: None,

@@ -254,10 +254,13 @@ fn losses(fitted: &PathFit, best: &BestSender<'_>) -> Option<LossProcess> {
     if let Some(PolicerFit { rate, burst }) = fitted.policer {
         return Some(LossProcess::Policer { rate_bps: rate, burst, lost: overflowed });
     }
+    let lost = fitted.losses.packets.len() as u64;
+    if let Some(buffer) = fitted.dropping_queue {
+        return Some(LossProcess::FullQueue { buffer, lost: overflowed.max(lost) });
+    }
     if best.error > MAX_ERROR {
         return None;
     }
-    let lost = fitted.losses.packets.len() as u64;
     match (fitted.buffer, fitted.losses.mean_burst()) {
         (Some(buffer), _) if !fitted.may_be_full(buffer) => None,
         (Some(buffer), _) => Some(LossProcess::FullQueue { buffer, lost: overflowed }),

@@ -56,6 +56,7 @@ impl HalfConnection {
         if let Some(stamps) = segment.timestamps {
             let [_, way_there] = &mut self.ways;
             let waited = way_there.push(stamps.val, packet.at);
+            self.rounds.log.wait_on_way_there(waited.unwrap_or_default());
             self.on_echo(at, stamps.ecr, waited);
         }
         let now = FrameTime { at, frame: packet.frame };
@@ -315,7 +316,6 @@ impl HalfConnection {
         let pause = at.since(all_acked_at);
         if pause > self.timeout() {
             // First the last flight was outstanding, then the connection was idle.
-            self.rounds.log.now.final_wait += self.final_wait(all_acked_at);
             self.spend(TimeUse::Window, all_acked_at);
             self.spend(TimeUse::Idle, at);
             self.rounds.begin(now, RoundOrigin::Idle, self.board.nxt);
@@ -357,15 +357,6 @@ impl HalfConnection {
             self.infer_episode(now, self.rounds.since(), is_tail);
         }
         is_lost
-    }
-
-    /// The wait for the last ACKs if the sender had sent all it had.
-    pub(super) fn final_wait(&self, all_acked_at: Instant) -> Duration {
-        if self.last.has_drained() {
-            all_acked_at.since(self.rounds.since())
-        } else {
-            Duration::ZERO
-        }
     }
 
     /// Whether packets of the sender are missing in the silence before `at`: its IPv4 identification

@@ -7,14 +7,16 @@
 //! of doubling per RTT.
 //!
 //! Cost: the lost time of slow start, less that of one that doubles each RTT from the same first
-//! window to the same last one.
+//! window to the same last one; and of linear growth after it that is as fast per ACK.
+
+use units::{Duration, Instant};
 
 use super::case::{DiagnosisCase, count, doublings, number, seconds, time};
 use super::help::{Remedy, RemedyHost, Setting};
 use super::{DiagnosisRule, EvidenceItem, EvidenceValue, Finding};
-use crate::lost_time::fraction;
-use crate::rounds::RoundOrigin;
-use crate::timeline::SlowStartRamp;
+use crate::lost_time::{LostTimeCause, fraction};
+use crate::rounds::{Round, RoundOrigin};
+use crate::timeline::{LinearGrowth, SlowStartRamp};
 
 pub(super) const RULE: DiagnosisRule = DiagnosisRule {
     code: "CC101",
@@ -92,10 +94,104 @@ pub(super) fn starved(case: &DiagnosisCase<'_>, ramp: &SlowStartRamp) -> Option<
     })
 }
 
+/// Linear growth that a few segments per ACK explain: slow start that took longer than a ramp is followed. Congestion
+/// avoidance grows by one segment a round trip at most, and so by one per ACK.
+pub(super) struct StarvedClimbs {
+    /// Lost time, less a round trip for each doubling.
+    lost: Duration,
+    /// Growth of the window per ACK in segments, of the longest.
+    per_ack: f64,
+    /// Begin, end and first frame.
+    from: Instant,
+    to: Instant,
+    frame: u64,
+}
+
+/// Least growth per ACK that is no congestion avoidance, in segments: that grows by one for a whole window at most.
+const MIN_GROWTH: f64 = 1.25;
+
+/// Growth per ACK of a linear growth that is such a slow start; `None` if it is none.
+pub(super) fn starved_growth(case: &DiagnosisCase<'_>, growth: &LinearGrowth) -> Option<f64> {
+    let is_stretched = case.flow.coverage.stretched() >= 0.5;
+    let inside = |round: &&Round| round.start >= growth.from && round.start < growth.to;
+    let acks: u64 = case.flow.rounds.iter().filter(inside).map(|round| u64::from(round.acks)).sum();
+    let grown =
+        growth.windows.1.saturating_sub(growth.windows.0) as f64 / case.flow.mss.max(1) as f64;
+    let per_ack = grown / acks.max(1) as f64;
+    let is_early = growth.blame == LostTimeCause::EarlyExit;
+    (is_stretched && is_early && per_ack >= MIN_GROWTH).then_some(per_ack)
+}
+
+fn starved_climbs(case: &DiagnosisCase<'_>) -> Option<StarvedClimbs> {
+    let growths = case.course.linear_growths.iter();
+    let of: Vec<_> = growths.filter_map(|one| Some((one, starved_growth(case, one)?))).collect();
+    let base = case.course.path.base_rtt.unwrap_or_default();
+    let lost = |growth: &LinearGrowth| {
+        let (from, to) = growth.windows;
+        growth.lost.saturating_sub(fraction(base, doublings(from, to)))
+    };
+    let (first, last) = (of.first()?.0, of.last()?.0);
+    let longest = of.iter().max_by_key(|one| one.0.lost)?;
+    Some(StarvedClimbs {
+        lost: of.iter().map(|one| lost(one.0)).sum(),
+        per_ack: longest.1,
+        from: first.from,
+        to: last.to,
+        frame: first.frame,
+    })
+}
+
 fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
-    let ramp = case.course.ramps.iter().find(|ramp| ramp.before == RoundOrigin::Opening)?;
-    let growth = starved(case, ramp)?;
-    let cost = fraction(ramp.lost, 1.0 - growth.share);
+    let climbs = starved_climbs(case);
+    let ramp = case.course.ramps.iter().find(|ramp| ramp.before == RoundOrigin::Opening);
+    let ramp = ramp.and_then(|ramp| Some((ramp, starved(case, ramp)?)));
+    let of_ramp = ramp.as_ref().map(|(ramp, growth)| fraction(ramp.lost, 1.0 - growth.share));
+    let of_climbs = climbs.as_ref().map_or(Duration::ZERO, |climbs| climbs.lost);
+    let cost = of_ramp.unwrap_or_default() + of_climbs;
+    let usual = case.flow.coverage.mean().unwrap_or_default() / case.flow.mss.max(1) as f64;
+    let (per_ack, covered) = match (&ramp, &climbs) {
+        (Some((_, growth)), _) => (growth.per_ack, growth.covered),
+        (None, Some(climbs)) => (climbs.per_ack, usual),
+        (None, None) => return None,
+    };
+    let title =
+        format!("slow start grows by {per_ack:.1} MSS per ACK, ACKs cover {covered:.1} MSS");
+    let from = ramp.as_ref().map(|(ramp, _)| (ramp.from, ramp.frame));
+    let from = from.or(climbs.as_ref().map(|climbs| (climbs.from, climbs.frame)))?;
+    let to = climbs.as_ref().map(|climbs| climbs.to);
+    let to = to.or(ramp.as_ref().map(|(ramp, _)| ramp.to))?;
+    let mut finding = case
+        .finding(&RULE, cost, title)
+        .at((from.0, to), (from.1, case.flow.last_frame.max(from.1)))
+        .with([
+            number(
+                "growth_per_ack_mss",
+                per_ack,
+                "growth",
+                format!("{per_ack:.1} MSS per ACK (L of RFC 3465)"),
+            ),
+            number("acks_cover_mss", covered, "", String::new()),
+        ]);
+    if let Some((ramp, growth)) = &ramp {
+        finding = finding.with(evidence_of_ramp(case, ramp, growth));
+    }
+    if let Some(climbs) = &climbs {
+        let text = format!("{} without a doubling in each round trip", time(climbs.lost));
+        finding = finding.with([number("climb_lost_s", seconds(climbs.lost), "climb", text)]);
+    }
+    let finding = finding
+        .with(case.path_rate())
+        .because("the receiver or the way back merges ACKs, and the sender counts no more than a few segments per ACK")
+        .unseen("whether LRO, GRO or the network merged them")
+        .unseen(case.bound());
+    Some(finding)
+}
+
+fn evidence_of_ramp(
+    case: &DiagnosisCase<'_>,
+    ramp: &SlowStartRamp,
+    growth: &RampGrowth,
+) -> [EvidenceItem; 3] {
     let (first, last) = ramp.rounds;
     let flights: Vec<f64> = case.flow.rounds[first..=last]
         .iter()
@@ -103,29 +199,20 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
         .map(|round| case.segments(round.sent) as f64)
         .collect();
     let words: Vec<_> = flights.iter().map(|flight| format!("{flight:.0}")).collect();
-    let title = format!(
-        "slow start grows by {:.1} MSS per ACK, ACKs cover {:.1} MSS",
-        growth.per_ack, growth.covered
-    );
     let ideal = fraction(ramp.time, growth.share);
-    let finding = case
-        .finding(&RULE, cost, title)
-        .at((ramp.from, ramp.to), (ramp.frame, case.flow.last_frame.max(ramp.frame)))
-        .with([
-            number("growth_per_ack_mss", growth.per_ack, "growth", format!("{:.1} MSS per ACK (L of RFC 3465)", growth.per_ack)),
-            number("acks_cover_mss", growth.covered, "", String::new()),
-            EvidenceItem {
-                key: "flights_mss",
-                value: EvidenceValue::List(flights),
-                label: "flights",
-                text: format!("{} MSS (each would be twice the one before)", words.join(" ")),
-            },
-            number("ramp_s", seconds(ramp.time), "ramp", format!("{}; doubling needs about {}", time(ramp.time), time(ideal))),
-            count("ramp_rounds", (last - first + 1) as u64, "", String::new()),
-        ])
-        .with(case.path_rate())
-        .because("the receiver or the way back merges ACKs, and the sender counts no more than a few segments per ACK")
-        .unseen("whether LRO, GRO or the network merged them")
-        .unseen(case.bound());
-    Some(finding)
+    [
+        EvidenceItem {
+            key: "flights_mss",
+            value: EvidenceValue::List(flights),
+            label: "flights",
+            text: format!("{} MSS (each would be twice the one before)", words.join(" ")),
+        },
+        number(
+            "ramp_s",
+            seconds(ramp.time),
+            "ramp",
+            format!("{}; doubling needs about {}", time(ramp.time), time(ideal)),
+        ),
+        count("ramp_rounds", (last - first + 1) as u64, "", String::new()),
+    ]
 }

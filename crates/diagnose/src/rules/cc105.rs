@@ -13,8 +13,9 @@ use units::Duration;
 
 use super::case::{DiagnosisCase, count, doublings, many, number, seconds, time};
 use super::help::{Remedy, RemedyHost, Setting};
-use super::{DiagnosisRule, Finding};
+use super::{DiagnosisRule, Finding, cc101};
 use crate::lost_time::{LostTimeCause, fraction};
+use crate::timeline::LinearGrowth;
 
 pub(super) const RULE: DiagnosisRule = DiagnosisRule {
     code: "CC105",
@@ -48,12 +49,12 @@ D53832); CUBIC climbs faster than NewReno once the window is large.",
 };
 
 fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
-    let first = case.course.linear_growths.first()?;
-    let last = case.course.linear_growths.last()?;
+    // A slow start that a few segments per ACK slow down is CC101's.
+    let is_own = |growth: &&LinearGrowth| cc101::starved_growth(case, growth).is_none();
+    let growths: Vec<_> = case.course.linear_growths.iter().filter(is_own).collect();
+    let (first, last) = (*growths.first()?, *growths.last()?);
     let base = case.course.path.base_rtt.unwrap_or_default();
-    let cost = case
-        .course
-        .linear_growths
+    let cost = growths
         .iter()
         .map(|linear_growth| {
             let (from, to) = linear_growth.windows;
@@ -64,8 +65,7 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
         return None;
     }
     // A window of less than two segments does not climb: the application has no more to send.
-    let longest =
-        case.course.linear_growths.iter().max_by_key(|linear_growth| linear_growth.lost)?;
+    let longest = growths.into_iter().max_by_key(|linear_growth| linear_growth.lost)?;
     if longest.windows.0 < 2 * case.flow.mss {
         return None;
     }

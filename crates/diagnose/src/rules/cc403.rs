@@ -3,7 +3,8 @@
 //! Checks for time in which the sender had filled the receive window, well below its largest size:
 //! unread data filled the receiver's buffer.
 //!
-//! Cost: that time less the time its bytes take at the rate of the path.
+//! Cost: that time less the time its bytes take at the rate of the path, and the wait for an answer that the receiver
+//! gives when it has read all.
 
 use units::Duration;
 
@@ -31,7 +32,8 @@ until the window opens (RFC 9293 section 3.8.6.1). A larger buffer only delays i
 };
 
 fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
-    let cost = case.course.lost(LostTimeCause::Reader);
+    let blocked = case.course.lost(LostTimeCause::Reader);
+    let cost = if case.is_significant(blocked) { blocked + late_answer(case) } else { blocked };
     let flow = case.flow;
     if flow.zero_windows == 0 && !case.is_significant(cost) {
         return None;
@@ -50,7 +52,7 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
     Some(
         case.finding(&RULE, cost, title)
             .with([
-                number("blocked_s", seconds(cost), "blocked", format!("{} ({} of the time at work)", time(cost), time_percent(cost, case.active()))),
+                number("blocked_s", seconds(blocked), "blocked", format!("{} ({} of the time at work)", time(blocked), time_percent(blocked, case.active()))),
                 count("zero_windows", flow.zero_windows, "closed", super::case::many(flow.zero_windows, "time")),
                 count("window_probes", flow.counts.window_probes, "probes", flow.counts.window_probes.to_string()),
                 count("largest_window_bytes", most, "", String::new()),
@@ -59,4 +61,23 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
             .unseen("what the receiving application waits for")
             .unseen(case.bound()),
     )
+}
+
+/// How long the receiver's answer to all data waited until they were read: at most twice the time that what its buffer
+/// may hold takes.
+pub(super) fn late_answer(case: &DiagnosisCase<'_>) -> Duration {
+    let flow = case.flow;
+    let Some((exchange, (_, most, _))) = case.analysis.exchange.as_deref().zip(flow.window) else {
+        return Duration::ZERO;
+    };
+    let wait = exchange.thinking[flow.dir.reversed() as usize].longest;
+    let base = case.course.path.base_rtt.unwrap_or_default();
+    let is_last = wait.until > flow.last_delivery
+        && wait.until.saturating_sub(wait.length) + base * 2 >= flow.last_delivery;
+    if !is_last {
+        return Duration::ZERO;
+    }
+    let span = flow.last_delivery.since(flow.first_data.0).as_nanos() as f64;
+    let reads = span * most as f64 / flow.bytes.max(1) as f64;
+    wait.length.min(Duration::from_nanos((reads * 2.0) as u64))
 }

@@ -43,7 +43,11 @@ pub(super) fn finding(waits: Waits, case: &DiagnosisCase<'_>, rule: &DiagnosisRu
     );
     let waited = format!("{} in {}", time(total), many(number_of, "pause"));
     let longest = format!("{} in frames {first}..{last}", time(length));
+    // Waits after the first bytes of messages.
+    let held = case.analysis.exchange.as_deref().map(|one| one.held[case.flow.dir as usize].total);
+    let is_in_request = held.is_some_and(|held| held * 2 >= total);
     case.finding(rule, total, title)
+        .of_kind(if is_in_request { "in-request" } else { "" })
         .with([
             number("waited_s", seconds(total), "waited", waited),
             number("longest_pause_s", seconds(length), "longest", longest),

@@ -4,7 +4,7 @@ use packet::{Dir, Flags, Segment};
 use units::{Duration, SeqNum};
 
 use super::{Finding, Neighbours, Severity};
-use crate::tests::TestConnection;
+use crate::tests::{ISN, TestConnection};
 use crate::{Analysis, Diagnosis};
 
 fn findings(analysis: &Analysis) -> Vec<Finding> {
@@ -304,4 +304,31 @@ fn a_reset_after_all_data_is_a_note() {
         let found = all.iter().find(|found| found.code == "CC003").unwrap();
         assert_eq!(found.severity, severity, "{name}: {found:#?}");
     }
+}
+
+/// A server whose queue of new connections is full drops the first data three times, and its application accepts the
+/// connection 1.5 s after it has them.
+#[test]
+fn a_connection_that_is_taken_late_is_one_finding() {
+    let mut script = TestConnection::new();
+    script.open(10_000);
+    for us in [10_100, 220_000, 640_000, 1_480_000] {
+        script.data(us, 0, 1_000);
+    }
+    script.ack(1_490_000, 1_000, &[]);
+    let mut response = Segment {
+        dir: Dir::Reverse,
+        payload: 500,
+        flags: Flags::ACK | Flags::PSH,
+        ..Segment::default()
+    };
+    response.seq = SeqNum(ISN.wrapping_add(1));
+    response.ack = SeqNum(ISN.wrapping_add(1_001));
+    script.push(2_990_000, response, (2_990, 1_480));
+    let all = findings(&script.finish());
+    let found =
+        all.iter().find(|found| found.kind == "backlog").unwrap_or_else(|| panic!("{all:#?}"));
+    assert_eq!(found.code, "CC204");
+    assert!(found.cost >= Duration::from_millis(2_800), "{found:#?}");
+    assert!(!all.iter().any(|found| found.code == "CC505"), "{all:#?}");
 }

@@ -6,7 +6,9 @@
 use units::Duration;
 
 use super::case::{DiagnosisCase, seconds};
-use super::{EvidenceItem, Finding, LossProcess, Severity, laws, number, rule, sort, time};
+use super::{
+    EvidenceItem, Finding, LossProcess, Severity, late_accept, laws, number, rule, sort, time,
+};
 
 /// What a simulation shows of the cost of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,8 +63,11 @@ pub(crate) fn prove(findings: &mut Vec<Finding>, proof: &Proof, case: &Diagnosis
         losses.merge(findings, case);
     }
     let whole = case.analysis.last.since(case.analysis.first);
-    for finding in findings.iter_mut().filter(|found| !found.is_failure) {
+    // A simulation has no queue of new connections.
+    let is_shown = |found: &&mut Finding| !found.is_failure && found.kind != late_accept::KIND;
+    for finding in findings.iter_mut().filter(is_shown) {
         let Some(proven) = costs.iter().find(|one| one.code == finding.code) else { continue };
+        let proven = &completed(*proven, case);
         finding.cost = finding.cost.clamp(proven.least, proven.most.max(proven.least));
         finding.evidence.push(evidence(proven));
         laws::obey(finding, case);
@@ -85,6 +90,19 @@ pub(crate) fn prove(findings: &mut Vec<Finding>, proof: &Proof, case: &Diagnosis
     sort(findings);
 }
 
+/// The cost of a finding with what the simulation does not have.
+fn completed(proven: ProvenCost, case: &DiagnosisCase<'_>) -> ProvenCost {
+    let ProvenCost { code, least, most } = proven;
+    if code == super::cc403::RULE.code {
+        // Simulations end with the data.
+        let late = super::cc403::late_answer(case);
+        return ProvenCost { code, least: least + late, most: most + late };
+    }
+    // Without the queue of the ACKs the path carries more than it ever showed.
+    let is_bound = code == super::cc601::RULE.code && case.course.path.rate.is_none();
+    if is_bound { ProvenCost { most: Duration::MAX, ..proven } } else { proven }
+}
+
 /// The finding that slow start is most of the transfer.
 const SLOW_START: &str = super::cc102::RULE.code;
 
@@ -95,13 +113,22 @@ fn matters(cost: Duration, whole: Duration) -> bool {
 
 fn evidence(proven: &ProvenCost) -> EvidenceItem {
     let ProvenCost { least, most, .. } = *proven;
-    let text = match most.saturating_sub(least) {
+    let text = match most {
+        Duration::MAX => {
+            format!("{} less or more without it, if the transfer is simulated", time(least))
+        }
+        _ => saved(least, most),
+    };
+    number("simulated_cost_s", seconds(least), "simulated", text)
+}
+
+fn saved(least: Duration, most: Duration) -> String {
+    match most.saturating_sub(least) {
         Duration::ZERO => format!("{} less without it, if the transfer is simulated", time(least)),
         _ => format!(
             "{} to {} less without it, if the transfer is simulated",
             time(least),
             time(most)
         ),
-    };
-    number("simulated_cost_s", seconds(least), "simulated", text)
+    }
 }

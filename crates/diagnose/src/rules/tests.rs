@@ -107,6 +107,59 @@ fn slow_start_starved_by_single_acks() {
     assert!((1_100_000_000..1_300_000_000).contains(&found.cost.as_nanos()), "{}", found.cost);
 }
 
+/// The same after a flight that did not grow: the ramp ended there, and the climb is no congestion avoidance, which
+/// grows by one segment for a flight.
+#[test]
+fn a_climb_of_two_segments_per_ack_is_a_starved_slow_start() {
+    let climb = |step: u64| {
+        let mut script = TestConnection::new();
+        script.open(100_000);
+        let (mut at, mut place) = (100_020, 0);
+        let sizes = [10, 10, 10].into_iter().chain((1..40).map(|n| 10 + n * step));
+        for size in sizes {
+            for n in 0..size {
+                script.data(at + n, place + n * 1_000, 1_000);
+            }
+            place += size * 1_000;
+            at += 100_100;
+            script.ack_window(at - 50, place, &[], 1_000_000);
+        }
+        let analysis = script.finish();
+        codes(&analysis)
+    };
+    let (starved, avoiding) = (climb(2), climb(1));
+    assert!(starved.contains(&"CC101") && !starved.contains(&"CC105"), "{starved:?}");
+    assert!(!avoiding.contains(&"CC101"), "{avoiding:?}");
+}
+
+/// A receiver that has a buffer of 60 kB and reads 100 kB/s answers when it has read all.
+#[test]
+fn an_answer_after_slow_reading_waits_for_the_reader() {
+    let transfer = |answers: bool| {
+        let mut script = TestConnection::new();
+        script.open(20_000);
+        (0..60).for_each(|n| script.data(20_020 + n, n * 1_000, 1_000));
+        for n in 0..300_u64 {
+            let at = 40_020 + n * 10_000;
+            script.ack_window(at, (n + 1) * 1_000, &[], if n < 20 { 60_000 } else { 30_000 });
+            if n >= 30 {
+                script.data(at + 20, (n + 30) * 1_000, 1_000);
+            }
+        }
+        for n in 300..330 {
+            script.ack_window(3_040_020 + n, (n + 1) * 1_000, &[], 30_000);
+        }
+        if answers {
+            script.request(3_500_000, 330_000);
+        }
+        let diagnosis = Diagnosis::of(&script.finish(), &Neighbours::default());
+        let found = diagnosis.findings.into_iter().find(|found| found.code == "CC403");
+        found.unwrap_or_else(|| panic!("no CC403")).cost
+    };
+    let (alone, answered) = (transfer(false), transfer(true));
+    assert!(answered >= alone + Duration::from_millis(300), "{alone} {answered}");
+}
+
 #[test]
 fn a_clock_coarser_than_the_path() {
     for (hz, found) in [(100, true), (1_000, false)] {

@@ -40,6 +40,7 @@ pub(super) fn over(flow: &FlowAnalysis, path: PathEstimate) -> Timeline {
         previous_sent: 0,
         peak: 0,
         linear_growth: None,
+        grown: Vec::new(),
         flat: None,
         queue: QueueMeter::default(),
     };
@@ -71,6 +72,8 @@ struct TimelineBuilder<'a> {
     /// Largest flight so far.
     peak: u64,
     linear_growth: Option<LinearGrowth>,
+    /// Bytes sent in each round of the linear growth.
+    grown: Vec<u64>,
     /// The run of rounds with the same window up to now.
     flat: Option<FlatRun>,
     queue: QueueMeter,
@@ -117,6 +120,25 @@ fn loses_much(episode: &RecoveryEpisode, mss: u64) -> bool {
     let lost = episode.retransmitted.saturating_sub(episode.spurious);
     let window = episode.window.max(episode.flight);
     lost >= 3 && lost * mss * 4 >= window && lost * mss * 4 <= window * 3
+}
+
+/// Whether these windows climb: those of the last third are half as large again as those of the first. A climb to twice
+/// the window has 5/3; windows that swing about a mean, as those of BBR, have 1.
+fn climbs(mut windows: Vec<u64>) -> bool {
+    let third = windows.len().div_ceil(3);
+    let median = |part: &mut [u64]| {
+        part.sort_unstable();
+        part.get(part.len() / 2).copied().unwrap_or_default()
+    };
+    let first = median(&mut windows[..third]);
+    windows.reverse();
+    let last = median(&mut windows[..third]);
+    last * 2 >= first * 3
+}
+
+/// Whether nothing was in flight when the round began: of a path in use, what the round before sent is delivered in it.
+fn begins_empty(round: &Round) -> bool {
+    round.before == RoundOrigin::Round && round.delivered * 4 < round.sent
 }
 
 /// The lost fraction `share` of a round without the part that the ACKs waited on their way back.
@@ -315,7 +337,11 @@ impl TimelineBuilder<'_> {
         let back = round.wait_on_way_back.min(round.length());
         self.course.lost[LostTimeCause::WayBack as usize] += fraction(back, share);
         let share_of_window = without_way_back(round, share);
-        self.charge(Limiter::Rwnd, LostTimeCause::Window, of_rwnd, share_of_window);
+        self.course.budget.add(Limiter::Rwnd, of_rwnd);
+        let lost = fraction(of_rwnd, share_of_window);
+        // The first flight after a pause waits a round trip for its ACK, with any window.
+        let first_trip = if begins_empty(round) { self.base } else { Duration::ZERO };
+        self.course.lost[LostTimeCause::Window as usize] += lost.saturating_sub(first_trip);
         self.charge(Limiter::Rwnd, LostTimeCause::Reader, of_reader, share);
         let (waited, fills) = (self.cwnd_limited_time(round), self.fills_window(round));
         let mut window = waited;
@@ -360,8 +386,9 @@ impl TimelineBuilder<'_> {
             Some(RoundOrigin::Timeout) => self.recovery_cause,
             _ => LostTimeCause::SlowStart,
         };
-        if cause == LostTimeCause::IdleRestart {
-            trip = trip.max(round.final_wait.min(window));
+        // So it is after a rest: the first flight waits a round trip for its ACKs, with any window.
+        if round.before == RoundOrigin::Idle {
+            trip = trip.max(self.base.min(window));
         }
         // After the last data the sender waits for their ACK, with any window.
         if cause != LostTimeCause::SpuriousRto || !self.all_data_sent {
@@ -394,6 +421,7 @@ impl TimelineBuilder<'_> {
             lost: Duration::ZERO,
             blame: owner,
         });
+        self.grown.push(round.sent);
         linear_growth.to = end;
         linear_growth.rounds += u64::from(self.flow.rounds_per_entry);
         linear_growth.lost += lost;
@@ -416,9 +444,11 @@ impl TimelineBuilder<'_> {
     }
 
     fn end_linear_growth(&mut self) {
+        let grown = core::mem::take(&mut self.grown);
         if let Some(linear_growth) = self.linear_growth.take()
             && linear_growth.rounds >= 16
             && linear_growth.windows.1 >= linear_growth.windows.0.max(self.window_before) * 2
+            && climbs(grown)
         {
             self.course.linear_growths.push(linear_growth);
         }
@@ -450,5 +480,20 @@ impl TimelineBuilder<'_> {
         }
         course.standing_queue = self.queue.finish();
         course
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::climbs;
+
+    #[test]
+    fn windows_that_swing_do_not_climb() {
+        assert!(climbs((10..40).collect()));
+        assert!(climbs((0..60).map(|n| 20 + n / 3).collect()));
+        // A mean of 8 with probes each eighth round, and one round of 3.
+        let swings = (0..80).map(|n| if n % 8 == 0 { 10 } else { 8 });
+        assert!(!climbs([3].into_iter().chain(swings).collect()));
+        assert!(!climbs(vec![7]));
     }
 }
