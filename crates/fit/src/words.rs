@@ -1,6 +1,5 @@
 //! Changes of a fitted transfer that no key of its scenario has.
 
-use diagnose::capture_point::CapturePoint;
 use packet::Dir;
 use units::Duration;
 
@@ -86,7 +85,7 @@ impl PathFit {
             "path.return.link" if value == NONE => Self {
                 way_back: None,
                 // What the spacing of ACKs shows is that of their way.
-                is_rate_seen: self.is_rate_seen && self.point == CapturePoint::Receiver,
+                is_rate_seen: self.is_rate_seen && self.is_rate_of_receiver,
                 ..left_out(self.way_back.is_some(), "no ACKs were seen to wait")?
             },
             "path.return.thin" => Self {
