@@ -265,7 +265,12 @@ impl PathFit {
             Some(_) => DeliveryClock::Receiver,
             None => DeliveryClock::Capture,
         };
-        let bursts = BurstRate::of(packets, flow.dir, flow.mss, (flow.point, clock));
+        // A full window spaces ACKs, too: then what the data show of the way before the point is nearer.
+        let point = match (flow.point, window) {
+            (CapturePoint::Middle, Some(_)) => CapturePoint::Receiver,
+            (point, _) => point,
+        };
+        let bursts = BurstRate::of(packets, flow.dir, flow.mss, (point, clock));
         // Bursts faster than the rate of the whole show that something else than the bottleneck spaced the rest.
         let whole = || bursts.map(|bursts| bursts.or_usual(path.rate)).or(path.rate);
         let seen = own.or_else(whole);

@@ -18,8 +18,6 @@ const RATES: (f64, f64) = (1e5, 1e10);
 const STEP: f64 = 1.02;
 /// Rests that are the same differ by no more ns: the noise of hosts that answer at once.
 const NEAR: i64 = 100_000;
-/// Noise in ns of the time that a packet takes longer than another.
-const NOISE: u64 = 20_000;
 /// Fewest round trips, and most that are used; most packets among which they are.
 const FEWEST: usize = 8;
 const MOST: usize = 4_000;
@@ -183,10 +181,8 @@ impl RoundTrips {
         found
     }
 
-    /// Of bursts that are as large up to the packet whose round trip was measured, only the shortest. Returns the lowest
-    /// rate in bit/s at which a larger one takes only as much longer than the smallest as it did: hosts that answer take
-    /// their time, too.
-    fn without_longer(&mut self, rtt: u64) -> u64 {
+    /// Of bursts that are as large up to the packet whose round trip was measured, only the shortest.
+    fn without_longer(&mut self, rtt: u64) {
         let mut shortest: BTreeMap<u64, (usize, u64)> = BTreeMap::new();
         for &(index, took) in &self.samples {
             let at = self.sent[index].at;
@@ -198,16 +194,8 @@ impl RoundTrips {
                 *one = (index, took);
             }
         }
-        let at_least = shortest.first_key_value().map_or(0, |(&least, &(_, took))| {
-            let bound = |(&size, &(_, longer)): (&u64, &(usize, u64))| {
-                let longer = longer.saturating_sub(took).max(NOISE);
-                units::ratio::scaled((size - least) * 8, 1_000_000_000, longer)
-            };
-            shortest.iter().map(bound).max().unwrap_or(0)
-        });
         self.samples = shortest.into_values().collect();
         self.samples.sort_unstable();
-        at_least
     }
 
     /// The rate at which most rests are the same. `rtt`: the shortest round trip in ns.
@@ -218,8 +206,7 @@ impl RoundTrips {
         if self.samples.len() < FEWEST {
             return None;
         }
-        let bound = self.without_longer(rtt);
-        let bounded = (bound > 0).then_some(SendingRate { rate: None, at_least: bound });
+        self.without_longer(rtt);
         let mut tried: Vec<(f64, usize, f64)> = Vec::new();
         let mut rate = RATES.0;
         while rate <= RATES.1 {
@@ -227,9 +214,9 @@ impl RoundTrips {
             tried.push((rate, same, spread));
             rate *= STEP;
         }
-        let Some(most) = tried.iter().map(|one| one.1).max() else { return bounded };
+        let most = tried.iter().map(|one| one.1).max()?;
         if most < BOUND || most * PART < self.samples.len() {
-            return bounded;
+            return None;
         }
         let as_many: Vec<_> =
             tried.iter().filter(|one| (most - one.1) * AS_MANY <= most).copied().collect();
@@ -323,32 +310,6 @@ mod tests {
         let found = of(8, CapturePoint::Sender).unwrap();
         assert_eq!(found.rate, None);
         assert!((50_000_000..1_000_000_000).contains(&found.at_least), "{found:?}");
-    }
-
-    /// Messages of one size, each answered after 200 us: that is at most the time to send one.
-    #[test]
-    fn one_size_of_messages_bounds_the_rate() {
-        let mut packets = Vec::new();
-        let mut syn = [packet(0, Dir::Forward, 0, 0, 0), packet(20_000, Dir::Reverse, 0, 1, 0)];
-        syn[0].segment.flags = Flags::SYN;
-        syn[1].segment.flags = Flags::SYN | Flags::ACK;
-        packets.extend(syn);
-        for round in 0..10_u32 {
-            let at = 30_000 + u64::from(round) * 30_000;
-            packets.push(packet(at, Dir::Forward, 1 + 1_000 * round, 1 + 10 * round, 1_000));
-            packets.push(packet(
-                at + 20_300,
-                Dir::Reverse,
-                1 + 10 * round,
-                1_001 + 1_000 * round,
-                10,
-            ));
-        }
-        let found = SendingRate::of(&packets, Dir::Forward, CapturePoint::Sender, 52, 20_000_000);
-        let SendingRate { rate, at_least } = found.unwrap();
-        // 992 B more in 300 us.
-        assert_eq!(rate, None);
-        assert!(at_least.abs_diff(26_453_333) < 100_000, "{at_least}");
     }
 
     /// Captures of several interfaces have times that go back.

@@ -115,6 +115,18 @@ impl PathFit {
         other
     }
 
+    /// A receiver whose buffer has the default size, and grows; `None` if its window is smaller than that, or none limited
+    /// the sender.
+    pub fn with_default_buffer(&self) -> Option<Self> {
+        let is_chosen = self.window.is_none() || self.chosen_window().is_some();
+        if is_chosen || self.opening.no_scaling || self.reads.is_some() {
+            return None;
+        }
+        let mut other = Self { window: None, receive_buffer: None, ..self.clone() };
+        other.bases.retain(|one| one.what != "window");
+        Some(other)
+    }
+
     /// An application that writes by a clock, as the ends of its writes show; `None` without them.
     pub fn with_clocked_writes(&self) -> Option<Self> {
         let writes = self.ends_of_writes?;

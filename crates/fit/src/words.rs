@@ -84,6 +84,8 @@ impl PathFit {
             }
             "path.return.link" if value == NONE => Self {
                 way_back: None,
+                // What waits on the way of the ACKs fills every window.
+                window: self.chosen_window(),
                 // What the spacing of ACKs shows is that of their way.
                 is_rate_seen: self.is_rate_seen && self.is_rate_of_receiver,
                 ..left_out(self.way_back.is_some(), "no ACKs were seen to wait")?
@@ -98,10 +100,8 @@ impl PathFit {
             "flow.reads.rate" => {
                 let wrong = WordError::Value("a rate: 100Gbit/s");
                 let rate = scenario::units_text::rate(value).map_err(|_| wrong)?;
-                // A buffer of the default size grows with what the application reads; a smaller one was chosen.
-                let window = self.window.filter(|&window| window < LEAST_DEFAULT_WINDOW);
                 let bits = rate.bits_per_second();
-                Self { reads: Some(bits), window, ..self.clone() }
+                Self { reads: Some(bits), window: self.chosen_window(), ..self.clone() }
             }
             "application.client_waits" => self.with_waits(true, value)?,
             "application.server_waits" => self.with_waits(false, value)?,
@@ -122,6 +122,11 @@ impl PathFit {
             _ => return Ok(None),
         };
         Ok(Some(changed))
+    }
+
+    /// The receive window if its size was chosen: a buffer of the default size grows with what the application reads.
+    pub(crate) fn chosen_window(&self) -> Option<u64> {
+        self.window.filter(|&window| window < LEAST_DEFAULT_WINDOW)
     }
 
     fn messages(&self) -> Result<&Conversation, WordError> {

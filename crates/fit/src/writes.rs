@@ -98,7 +98,7 @@ impl WritePattern {
 
 impl WritePattern {
     /// The pattern that the ends of writes show in the new data of direction `dir`: short segments after as many bytes each
-    /// time, at other intervals than round trips of `rtt` ns, which a buffer of the sender would give.
+    /// time, at shorter intervals than round trips of `rtt` ns: a buffer of the sender waits for ACKs.
     pub(crate) fn by_ends(
         packets: &[CapturedPacket],
         dir: Dir,
@@ -129,8 +129,7 @@ impl WritePattern {
             return None;
         }
         let every = last.1.saturating_sub(first.1) / writes;
-        let is_round_trip = every * 5 >= rtt * 4 && every * 3 <= rtt * 4;
-        (every > 0 && !is_round_trip).then_some(Self::Paced(chunk, every))
+        (every > 0 && every * 5 <= rtt * 4).then_some(Self::Paced(chunk, every))
     }
 }
 
@@ -205,6 +204,7 @@ mod tests {
         };
         assert_eq!(writes(6), Some(WritePattern::Paced(2_500, 6_000_000)));
         assert_eq!(writes(21), None);
+        assert_eq!(writes(40), None);
     }
 
     /// At the receiver everything is acknowledged at once, and the data that an ACK releases arrive

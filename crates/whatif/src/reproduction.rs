@@ -109,6 +109,9 @@ pub(crate) fn reproduce(
     if let Some(other) = trials.with_receive_buffer(&best)? {
         best = other;
     }
+    if let Some(other) = trials.with_default_buffer(&best)? {
+        best = other;
+    }
     if let Some(other) = trials.with_reads(&best)? {
         best = other;
     }
@@ -280,6 +283,14 @@ impl Trials<'_> {
         let nearest = self.sized(now, rates, |rate| now.fitted.with_reads(rate))?;
         let nearest = nearest.filter(|one| one.best.error < now.best.error);
         nearest.map(|one| self.of(one.fitted, None)).transpose()
+    }
+
+    /// A receive buffer of the default size, if that takes the recorded time: it grows, and limits no other transfer.
+    fn with_default_buffer(&self, now: &Reproduction) -> Result<Option<Reproduction>, WhatIfError> {
+        let Some(other) = now.fitted.with_default_buffer() else { return Ok(None) };
+        let other = self.of(other, None)?;
+        let limit = now.best.error.max(MAX_OTHER_MISFIT / 2.0);
+        Ok((other.best.error <= limit).then_some(other))
     }
 
     /// An application that writes by a clock, where the simulated sender is faster without.
