@@ -350,6 +350,31 @@ mod tests {
         assert_eq!(found, None);
     }
 
+    /// Bursts of 32 segments over 1 MB/s whose ACKs wait for a slow link: the receiver's timestamps show when they were sent.
+    #[test]
+    fn acks_that_waited_show_the_bottleneck_by_the_clock_of_the_receiver() {
+        let mut packets = Vec::new();
+        for burst in 0..20_u32 {
+            let (at, seq) = (u64::from(burst) * 200_000, burst * 32_000);
+            packets.extend((0..32).map(|n| packet(at, Dir::Forward, seq + n * 1_000, 0, 1_000)));
+            for n in 1..=16_u32 {
+                let acked = at + 20_000 + u64::from(n) * 2_000;
+                let mut ack =
+                    packet(at + 20_000 + u64::from(n) * 7_000, Dir::Reverse, 0, seq + n * 2_000, 0);
+                let val = (acked / 1_000) as u32;
+                ack.segment.timestamps = Some(packet::Timestamps { val, ecr: 0 });
+                packets.push(ack);
+            }
+        }
+        let rate = |clock| {
+            let point = (CapturePoint::Sender, clock);
+            BurstRate::of(&packets, Dir::Forward, 1_000, point).unwrap().rate
+        };
+        let (seen, true_rate) = (rate(DeliveryClock::Capture), rate(DeliveryClock::Receiver));
+        assert!(seen < 4e5, "{seen}");
+        assert!((true_rate - 1e6).abs() < 1e5, "{true_rate}");
+    }
+
     /// Bursts of four segments over 8 MB/s, several in each tick of the sender's timestamps.
     #[test]
     fn bursts_of_one_tick_show_the_rate_within_them() {

@@ -274,9 +274,10 @@ impl PathFit {
         // Bursts faster than the rate of the whole show that something else than the bottleneck spaced the rest.
         let whole = || bursts.map(|bursts| bursts.or_usual(path.rate)).or(path.rate);
         let seen = own.or_else(whole);
-        // Packets that no queue delays show it by their sizes.
+        // Packets that no queue delays show it by their sizes, unless their ACKs are delayed.
         let sending = match seen {
             Some(_) => None,
+            None if way_back.is_some() && flow.point != CapturePoint::Receiver => None,
             None => SendingRate::of(packets, flow.dir, flow.point, headers, rtt),
         };
         let sized = sending.and_then(|sending| sending.rate);

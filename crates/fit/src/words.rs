@@ -86,6 +86,7 @@ impl PathFit {
                 way_back: None,
                 // What waits on the way of the ACKs fills every window.
                 window: self.chosen_window(),
+                receive_buffer: self.receive_buffer.filter(|_| self.chosen_window().is_some()),
                 // What the spacing of ACKs shows is that of their way.
                 is_rate_seen: self.is_rate_seen && self.is_rate_of_receiver,
                 ..left_out(self.way_back.is_some(), "no ACKs were seen to wait")?
@@ -100,8 +101,9 @@ impl PathFit {
             "flow.reads.rate" => {
                 let wrong = WordError::Value("a rate: 100Gbit/s");
                 let rate = scenario::units_text::rate(value).map_err(|_| wrong)?;
-                let bits = rate.bits_per_second();
-                Self { reads: Some(bits), window: self.chosen_window(), ..self.clone() }
+                let (bits, window) = (rate.bits_per_second(), self.chosen_window());
+                let receive_buffer = self.receive_buffer.filter(|_| window.is_some());
+                Self { reads: Some(bits), window, receive_buffer, ..self.clone() }
             }
             "application.client_waits" => self.with_waits(true, value)?,
             "application.server_waits" => self.with_waits(false, value)?,
