@@ -29,6 +29,8 @@ const CLEARLY: f64 = 1.2;
 /// Part of the pairs of packets that follow one another at one rate, and of those that are faster, at most: one of these
 /// numbers.
 const PACKED: usize = 4;
+/// How much shorter than a round trip the time between them is at least.
+const NEARER: f64 = 8.0;
 const FASTER: usize = 20;
 /// Fewest ticks of timestamps that show their clock.
 const FEWEST_TICKS: u64 = 50;
@@ -122,12 +124,13 @@ impl SenderClock {
 
 impl BurstRate {
     /// Finds it in the data of direction `dir`, of segments of `mss` bytes, captured at `point`, by this clock of the
-    /// ACKs.
+    /// ACKs. `rtt`: the shortest round trip in ns.
     pub(crate) fn of(
         packets: &[CapturedPacket],
         dir: Dir,
         mss: u64,
         (point, delivery): (CapturePoint, DeliveryClock),
+        rtt: u64,
     ) -> Option<Self> {
         let clock = SenderClock::of(packets, dir, point);
         let receiver = match delivery {
@@ -152,7 +155,10 @@ impl BurstRate {
             let found = rates.reduce(better);
             // What is sent in one tick of a coarse clock may be several bursts: the packets of each are nearer.
             let packed = match clock {
-                SenderClock::Timestamps(..) => packed_rate(runs).map(|rate| (rate, LONG)),
+                // Segments that are nearly a round trip apart wait for one another's ACKs.
+                SenderClock::Timestamps(..) => packed_rate(runs)
+                    .filter(|rate| mss as f64 * 1e9 / rate * NEARER <= rtt as f64)
+                    .map(|rate| (rate, LONG)),
                 SenderClock::Capture | SenderClock::Unknown => None,
             };
             found.into_iter().chain(packed).reduce(better)
@@ -312,6 +318,22 @@ mod tests {
     use super::*;
     use crate::test_packets::packet;
 
+    const RTT: u64 = 20_000_000;
+
+    /// A segment for each round trip: their distance is not that of a link.
+    #[test]
+    fn segments_a_round_trip_apart_show_no_rate() {
+        let packets: Vec<_> = (0..60_u32)
+            .map(|n| {
+                let mut one = packet(u64::from(n) * 20_300, Dir::Forward, n * 1_000, 0, 1_000);
+                one.segment.timestamps = Some(packet::Timestamps { val: n * 20, ecr: 0 });
+                one
+            })
+            .collect();
+        let point = (CapturePoint::Receiver, DeliveryClock::Capture);
+        assert_eq!(BurstRate::of(&packets, Dir::Forward, 1_000, point, RTT), None);
+    }
+
     /// Windows of six segments each 50 ms over a path of 1 MB/s: a segment takes a millisecond.
     fn windows(dir: Dir) -> Vec<CapturedPacket> {
         let mut packets = Vec::new();
@@ -329,7 +351,7 @@ mod tests {
     #[test]
     fn bursts_of_a_small_window_have_the_rate_of_the_bottleneck() {
         let point = (CapturePoint::Sender, DeliveryClock::Capture);
-        let found = |dir| BurstRate::of(&windows(dir), dir, 1_000, point).unwrap();
+        let found = |dir| BurstRate::of(&windows(dir), dir, 1_000, point, RTT).unwrap();
         for dir in [Dir::Forward, Dir::Reverse] {
             let BurstRate { rate, .. } = found(dir);
             assert!((rate - 1e6).abs() < 1e4, "{rate}");
@@ -346,7 +368,7 @@ mod tests {
             packets.push(packet(at + 500, Dir::Reverse, 0, (n + 1) * 1_000, 0));
         }
         let point = (CapturePoint::Sender, DeliveryClock::Capture);
-        let found = BurstRate::of(&packets, Dir::Forward, 1_000, point);
+        let found = BurstRate::of(&packets, Dir::Forward, 1_000, point, RTT);
         assert_eq!(found, None);
     }
 
@@ -368,7 +390,7 @@ mod tests {
         }
         let rate = |clock| {
             let point = (CapturePoint::Sender, clock);
-            BurstRate::of(&packets, Dir::Forward, 1_000, point).unwrap().rate
+            BurstRate::of(&packets, Dir::Forward, 1_000, point, RTT).unwrap().rate
         };
         let (seen, true_rate) = (rate(DeliveryClock::Capture), rate(DeliveryClock::Receiver));
         assert!(seen < 4e5, "{seen}");
@@ -389,7 +411,7 @@ mod tests {
             }
         }
         let point = (CapturePoint::Receiver, DeliveryClock::Capture);
-        let found = BurstRate::of(&packets, Dir::Forward, 1_000, point);
+        let found = BurstRate::of(&packets, Dir::Forward, 1_000, point, RTT);
         assert!(found.is_some_and(|found| (found.rate - 8e6).abs() < 1e5), "{found:?}");
     }
 

@@ -270,7 +270,7 @@ impl PathFit {
             (CapturePoint::Middle, Some(_)) => CapturePoint::Receiver,
             (point, _) => point,
         };
-        let bursts = BurstRate::of(packets, flow.dir, flow.mss, (point, clock));
+        let bursts = BurstRate::of(packets, flow.dir, flow.mss, (point, clock), rtt);
         // Bursts faster than the rate of the whole show that something else than the bottleneck spaced the rest.
         let whole = || bursts.map(|bursts| bursts.or_usual(path.rate)).or(path.rate);
         let seen = own.or_else(whole);

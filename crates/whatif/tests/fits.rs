@@ -138,16 +138,6 @@ fn a_window_without_its_scale_is_fitted() {
     is_predicted(&limited, "net.inet.tcp.recvspace=16777216", &cured, 0, false);
 }
 
-/// A small send buffer beside losses, which a level flight does not show.
-#[test]
-fn a_send_buffer_is_fitted_beside_losses() {
-    let small = "profile = \"linux-6.18\"\nknobs = { \"net.ipv4.tcp_wmem\" = [\"4kB\", \"60kB\", \"60kB\"] }";
-    let forward = r#"{ loss = { packets = [300, 900] }, only = "data" }, "#;
-    let limited = Transfer { hosts: [small, LINUX], forward, ..PLAIN };
-    let cured = Transfer { forward, ..PLAIN };
-    is_predicted(&limited, "tcp_wmem=4096 16384 16777216", &cured, 0, true);
-}
-
 /// The recorded transfer filled a queue that a shorter one could not have held.
 #[test]
 fn a_queue_holds_what_the_recorded_transfer_put_into_it() {
