@@ -21,6 +21,8 @@ const MOST_ASKED: u64 = 64;
 const FEWEST_ASKED: u64 = 4;
 /// One message of this number may overlap with one of the peer.
 const TURNS: u64 = 20;
+/// Part of the gaps of segments that are shorter than those of a link that sends one after another: one of this number.
+const SENDING: usize = 4;
 /// Shortest wait in ns that is the application's and not of the host.
 const SHORTEST: u64 = 300_000;
 /// Times in ns between an ACK and the data that it releases.
@@ -120,6 +122,11 @@ struct Builder {
     held: u64,
     /// Times of data that a timer of the sender released.
     timeouts: Vec<u64>,
+    /// Time in ns that a segment of each direction takes at the capture point: what an ACK releases is there so much later.
+    sending: [u64; 2],
+    /// When each host, by [`Dir`] of what it sends, was connected: its own time and the way from there to the capture
+    /// point.
+    connected: [Option<u64>; 2],
 }
 
 /// What of TCP limits the sender of the larger direction, so that its silences are no waits.
@@ -155,12 +162,14 @@ impl Conversation {
             asked: 0,
             held: 0,
             timeouts: timeouts.to_vec(),
+            sending: [Dir::Forward, Dir::Reverse].map(|dir| sending_time(packets, dir, mss)),
+            connected: [None; 2],
         };
         let mut streams = [SequenceUnwrapper::default(); 2];
         for packet in packets {
             builder.packet(packet, &mut streams, asked.is_some().then_some(dir.reversed()))?;
         }
-        let Builder { mut messages, overlaps, held, asked: number, .. } = builder;
+        let Builder { messages, overlaps, held, asked: number, .. } = builder;
         if messages.is_empty() || overlaps * TURNS > messages.len() as u64 {
             return None;
         }
@@ -172,10 +181,6 @@ impl Conversation {
         }
         let sent: u64 =
             messages.iter().filter(|one| one.by_client == by_client).map(|one| one.bytes).sum();
-        // What was captured in the middle of a stall has no wait that is known.
-        if let Some(first) = messages.first_mut() {
-            first.after = 0;
-        }
         let window = asked.filter(|_| number >= FEWEST_ASKED).map(|flight| {
             let window = 2 * sent / number;
             // The largest flight, unless it is not that of the window.
@@ -253,6 +258,7 @@ impl Builder {
                 self.travels[peer].acked(ack, at, segment.payload > 0);
             }
         }
+        self.note_opening(packet);
         if segment.payload == 0 {
             return Some(());
         }
@@ -291,7 +297,15 @@ impl Builder {
                 let wait = at.saturating_sub(sent.last).saturating_sub(travel);
                 Some(if wait >= SHORTEST { wait } else { 0 })
             }
-            None => Some(0),
+            // What was captured without its opening has no wait that is known.
+            None => {
+                let connected = self.connected[own].unwrap_or(at);
+                Some(
+                    Some(at.saturating_sub(connected))
+                        .filter(|&wait| wait >= SHORTEST)
+                        .unwrap_or(0),
+                )
+            }
         };
         match (after, self.messages.last_mut()) {
             (None, Some(last)) => last.bytes += bytes,
@@ -303,6 +317,21 @@ impl Builder {
             }
         }
         (self.messages.len() <= MOST_MESSAGES).then_some(())
+    }
+
+    /// Notes when the packets of a handshake connect both hosts: the client with the first answer to its SYN, the server
+    /// with what follows that.
+    fn note_opening(&mut self, packet: &CapturedPacket) {
+        let (flags, dir) = (packet.segment.flags, packet.segment.dir);
+        let own = dir as usize;
+        let peer = dir.reversed() as usize;
+        let is_answer = flags.has(Flags::SYN) && flags.has(Flags::ACK);
+        let is_third = !flags.has(Flags::SYN) && self.connected[own].is_some();
+        // Of several answers the client has the last one before what it sends next.
+        let is_repeated = is_answer && self.connected[own].is_none();
+        if (is_answer || is_third) && (is_repeated || self.connected[peer].is_none()) {
+            self.connected[peer] = Some(packet.at.as_nanos() + self.distances[peer]);
+        }
     }
 
     /// Whether the message of the peer of this host is not all that it sends.
@@ -322,7 +351,7 @@ impl Builder {
         let has_arrived = released <= at + RELEASED;
         let is_acked = host.acked >= top && has_arrived;
         let ready = if has_arrived { released.max(host.last) } else { host.last };
-        let idle = at.saturating_sub(ready);
+        let idle = at.saturating_sub(ready).saturating_sub(self.sending[own]);
         let pause = SHORTEST.max(self.distances[own] / 8);
         if is_acked && host.is_short && idle <= RELEASED && released > host.last + SHORTEST {
             self.held += 1;
@@ -340,6 +369,18 @@ impl Builder {
         };
         Some(at.saturating_sub(written))
     }
+}
+
+/// Time in ns from one segment of `mss` to the next of a direction, where they follow one another immediately: one of
+/// [`SENDING`] gaps is shorter.
+fn sending_time(packets: &[CapturedPacket], dir: Dir, mss: u64) -> u64 {
+    let full = packets
+        .iter()
+        .filter(|packet| packet.segment.dir == dir && u64::from(packet.segment.payload) == mss);
+    let times: Vec<u64> = full.map(|packet| packet.at.as_nanos()).collect();
+    let mut gaps: Vec<u64> = times.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).collect();
+    gaps.sort_unstable();
+    gaps.get(gaps.len() / SENDING).copied().unwrap_or(0)
 }
 
 /// Small messages with which a reader asks for more while data are on their way.
@@ -451,6 +492,32 @@ mod tests {
         assert_eq!(found.batched().messages, [message(true, 600, 20), message(false, 3_000, 150)]);
     }
 
+    /// A client that writes 30 ms after its connection is there, and a server that greets it 20 ms after that.
+    #[test]
+    fn the_wait_before_the_first_message_is_that_since_the_opening() {
+        for (greets, first) in [(false, message(true, 200, 30)), (true, message(false, 200, 20))] {
+            let mut next = [0; 2];
+            let mut packets = Vec::new();
+            for (ms, dir, flags) in [
+                (0, Dir::Forward, Flags::SYN),
+                (40, Dir::Reverse, Flags::SYN | Flags::ACK),
+                (40, Dir::Forward, Flags::ACK),
+            ] {
+                let mut one = packet(ms, dir, &mut next, 0);
+                one.segment.flags = flags;
+                packets.push(one);
+            }
+            let (dir, ms) = if greets { (Dir::Reverse, 100) } else { (Dir::Forward, 70) };
+            packets.push(packet(ms, dir, &mut next, 200));
+            let limits = SenderLimits::default();
+            let found = Conversation::of(&packets, dir, MSS, AT_CLIENT, limits).unwrap();
+            assert_eq!(found.messages, [first]);
+            // Without the opening it is not known.
+            let found = Conversation::of(&packets[3..], dir, MSS, AT_CLIENT, limits).unwrap();
+            assert_eq!(found.messages[0].after, 0);
+        }
+    }
+
     #[test]
     fn a_host_that_sends_on_after_a_rest_waited() {
         let mut next = [0; 2];
@@ -472,6 +539,25 @@ mod tests {
         let timed = SenderLimits { is_window_limited: false, timeouts: &at };
         let found = Conversation::of(&packets, Dir::Forward, MSS, AT_CLIENT, timed).unwrap();
         assert_eq!(found.messages, [message(true, 1_300, 0)]);
+    }
+
+    /// A buffer of two segments and a half over a link that takes 4 ms for each: what an ACK releases comes 4 ms later.
+    #[test]
+    fn what_acks_release_over_a_slow_link_are_no_messages() {
+        let mut next = [0; 2];
+        let mut packets = Vec::new();
+        for round in 0..20_u64 {
+            let at = round * 60;
+            for (ms, payload) in [(4, 1_000), (8, 1_000), (10, 500)] {
+                packets.push(packet(at + ms, Dir::Forward, &mut next, payload));
+            }
+            packets.push(packet(at + 50, Dir::Reverse, &mut next, 0));
+        }
+        // 10 ms from the client.
+        let distances = [10_000_000, 40_000_000];
+        let limits = SenderLimits::default();
+        let found = Conversation::of(&packets, Dir::Forward, MSS, distances, limits);
+        assert_eq!(found, None);
     }
 
     #[test]

@@ -9,9 +9,11 @@ use packet::{Dir, IpVersion};
 
 use units::Duration;
 
-use crate::bottleneck::BurstRate;
+use crate::bottleneck::{BurstRate, DeliveryClock};
 use crate::conversation::SenderLimits;
 use crate::delivery::{delivered, held};
+use crate::opening::window_field;
+use crate::peaks::is_level;
 use crate::policer::queue_with;
 use crate::sending::SendingRate;
 use crate::{
@@ -107,16 +109,24 @@ pub struct PathFit {
     pub rate_at_most: Option<u64>,
     /// The lowest rate that it has, in bit/s, where packets that no queue delayed show that.
     pub rate_at_least: Option<u64>,
+    /// It was seen by a clock that no wait of ACKs changes: that of the receiver.
+    pub is_rate_of_receiver: bool,
     /// Packets sent together were spaced by it.
     pub is_rate_spaced: bool,
     /// Capacity of its queue in IP bytes; `None` if it was never seen full.
     pub buffer: Option<u64>,
     /// Bytes of a queue that drops just the packets that were lost, of all that were sent; `None` if none does.
     pub dropping_queue: Option<u64>,
+    /// Bytes that its queue holds at least, where the recorded sender, simulated, has so many wait there without a loss.
+    pub queue_at_least: Option<u64>,
+    /// The field of the receive window, mostly at its largest value, where the scale of windows is not known.
+    pub window_field: Option<u16>,
     /// How much longer than the shortest the round trips at losses were, in ns: their median.
     pub queueing: u64,
     /// Losses other than queue overflows.
     pub losses: LossEstimate,
+    /// The same data are lost, not the packets of the same numbers.
+    pub loses_data: bool,
     /// The policer that dropped packets.
     pub policer: Option<PolicerFit>,
     /// Target and interval in ns of an AQM that marks packets.
@@ -153,6 +163,8 @@ pub struct PathFit {
     pub reads: Option<u64>,
     /// Write pattern of the application.
     pub writes: WritePattern,
+    /// The pattern that the ends of writes show, where the hosts do not take turns by it.
+    pub ends_of_writes: Option<WritePattern>,
     /// The messages of both applications, if they took turns.
     pub conversation: Option<Conversation>,
     /// Recorded connections that share the bottleneck.
@@ -208,9 +220,13 @@ impl PathFit {
             return Err(FitError::Gaps);
         }
         let (base, ..) = flow.rtt.ok_or(FitError::NoRoundTrip)?;
-        let rtt = base.as_nanos();
         let course = Timeline::of(flow);
         let path = course.path;
+        let opening = OpeningFit::of(analysis, base.as_nanos());
+        // Which of several SYNs was answered is not known (Karn and Partridge, SIGCOMM 1987): that is no round trip.
+        let is_ambiguous = opening.lost > 0;
+        let base = path.data_rtt.filter(|_| is_ambiguous).unwrap_or(base);
+        let rtt = base.as_nanos();
         let packets = &analysis.packets;
         let mut bases = Vec::new();
         let mut reported = |what, why: String| bases.push(Basis { what, why });
@@ -247,13 +263,24 @@ impl PathFit {
             conversation.as_ref().is_some_and(|found| found.messages.len() > MOST_OF_TRANSFER);
         let shared = course.shared().filter(|_| !is_dialogue);
         let own = shared.map(|(share, _)| share);
-        let bursts = BurstRate::of(packets, flow.dir, flow.mss, flow.point);
+        let way_back = WayBackFit::of(packets, flow, headers);
+        let clock = match way_back {
+            Some(_) => DeliveryClock::Receiver,
+            None => DeliveryClock::Capture,
+        };
+        // A full window spaces ACKs, too: then what the data show of the way before the point is nearer.
+        let point = match (flow.point, window) {
+            (CapturePoint::Middle, Some(_)) => CapturePoint::Receiver,
+            (point, _) => point,
+        };
+        let bursts = BurstRate::of(packets, flow.dir, flow.mss, (point, clock), rtt);
         // Bursts faster than the rate of the whole show that something else than the bottleneck spaced the rest.
         let whole = || bursts.map(|bursts| bursts.or_usual(path.rate)).or(path.rate);
         let seen = own.or_else(whole);
-        // Packets that no queue delays show it by their sizes.
+        // Packets that no queue delays show it by their sizes, unless their ACKs are delayed.
         let sending = match seen {
             Some(_) => None,
+            None if way_back.is_some() && flow.point != CapturePoint::Receiver => None,
             None => SendingRate::of(packets, flow.dir, flow.point, headers, rtt),
         };
         let sized = sending.and_then(|sending| sending.rate);
@@ -396,8 +423,9 @@ impl PathFit {
                 ),
             );
         }
-        // Out-of-order packets are acknowledged together, without merging.
-        let per_ack = (path.per_ack > 2.5 && late.is_none())
+        // Out-of-order packets are acknowledged together, without merging; and a full queue drops ACKs.
+        let is_whole = way_back.is_none() || flow.point == CapturePoint::Receiver;
+        let per_ack = (path.per_ack > 2.5 && late.is_none() && is_whole)
             .then(|| (flow.coverage.most / flow.mss.max(1)).max(3));
         if let Some(most) = per_ack {
             reported(
@@ -408,7 +436,8 @@ impl PathFit {
         let opened = analysis.opened;
         let CaptureDistances { to_client, to_server } = analysis.distances;
         let of_handshake = to_client.zip(to_server).map(|(client, server)| client + server);
-        let is_of_handshake = opened && of_handshake.is_some_and(|rtt| rtt <= base + base / 100);
+        let is_of_handshake =
+            opened && !is_ambiguous && of_handshake.is_some_and(|rtt| rtt <= base + base / 100);
         let begin = if opened { flow.span.0 } else { flow.first_data.0 };
         let time = flow.last_delivery.since(begin).as_nanos();
         let goodput = flow.bytes as f64 * 8e9 / time.max(1) as f64;
@@ -446,14 +475,12 @@ impl PathFit {
             .map(Option::unwrap_or_default);
             reported("messages", format!("{} by both hosts{window}{held}", messages.len()));
         }
-        let way_back = WayBackFit::of(packets, flow, headers);
-        if let Some(WayBackFit { rate, buffer }) = way_back {
+        if let Some(WayBackFit { rate, buffer, .. }) = way_back {
             reported(
                 "way back",
                 format!("{rate} bit/s, a queue of {buffer} B: spacing and waits of ACKs"),
             );
         }
-        let opening = OpeningFit::of(analysis);
         if opening.lost > 0 {
             reported("opening", format!("{} SYNs or SYN-ACKs were lost", opening.lost));
         }
@@ -464,10 +491,7 @@ impl PathFit {
             reported("options", format!("the SYNs do not agree on {absent}"));
         }
         let flight = flow.rounds.iter().map(|round| round.flight).max().unwrap_or(0);
-        let mut flights: Vec<u64> = flow.rounds.iter().map(|round| round.flight).collect();
-        flights.sort_unstable();
-        let median = flights.get(flights.len() / 2).copied().unwrap_or(0);
-        let level = flights.iter().filter(|flight| flight.abs_diff(median) * 8 <= median).count();
+        let is_flight_level = is_level(flow);
         let (sender, receiver) =
             (PeerSystem::of(analysis, flow.dir), PeerSystem::of(analysis, flow.dir.reversed()));
         reported("ends", format!("by their SYNs, {} sends to {}", sender.name(), receiver.name()));
@@ -488,11 +512,16 @@ impl PathFit {
             is_rate_seen: sized.is_some() || seen.is_some() && own.is_none(),
             rate_at_most: shared.map(|(_, all)| bits(all)),
             rate_at_least: at_least,
+            is_rate_of_receiver: flow.point == CapturePoint::Receiver
+                || way_back.is_some() && bursts.is_some_and(|found| Some(found.rate) == seen),
             is_rate_spaced: bursts.is_some() || sized.is_some(),
             buffer,
             dropping_queue: short,
+            queue_at_least: None,
+            window_field: window_field(analysis, flow),
             queueing: at_losses.as_nanos(),
             losses,
+            loses_data: false,
             policer,
             marks: None,
             is_marked: flow.ecn_echoes > 0 || flow.marked > 0,
@@ -507,10 +536,11 @@ impl PathFit {
             receive_buffer: None,
             bursts: flow.point == CapturePoint::Sender && flow.counts.bursts > 0,
             flight,
-            is_flight_level: level * 2 >= flow.rounds.len(),
+            is_flight_level,
             send_buffer: None,
             reads,
             writes,
+            ends_of_writes: WritePattern::by_ends(packets, flow.dir, flow.mss, rtt),
             conversation,
             beside: Vec::new(),
             sender,
@@ -547,7 +577,11 @@ fn conversation(
     let CaptureDistances { to_client, to_server } = analysis.distances;
     let distances = match (to_client, to_server) {
         (None, None) => return None,
-        (Some(client), Some(server)) => [client.as_nanos(), server.as_nanos()],
+        // A SYN that was sent again is farther from its answer than the server.
+        (Some(client), Some(server)) => {
+            let client = client.as_nanos();
+            [client, server.as_nanos().min(rtt.saturating_sub(client))]
+        }
         (Some(client), None) => [client.as_nanos(), rtt.saturating_sub(client.as_nanos())],
         (None, Some(server)) => [rtt.saturating_sub(server.as_nanos()), server.as_nanos()],
     };

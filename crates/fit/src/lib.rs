@@ -1,6 +1,6 @@
 //! Fits a scenario to a capture: its path, endpoints and application. Layer 7.
 //!
-//! Reading order: [`PathFit`] (the estimates with their basis), `bottleneck` and `sending` (its rate), `losses` (lost packets), `writes`
+//! Reading order: [`PathFit`] (the estimates with their basis), `bottleneck` and `sending` (its rate), `losses` and `lost_data` (lost packets), `writes`
 //! and `conversation` (what the applications write), `opening` (SYNs), `policer`, `way_back` (of ACKs), `beside` (connections that share the bottleneck), `words` (changes that are no keys of scenarios), `fingerprint` (systems of the endpoints), `text` (the
 //! scenario file); `quic` (the same from the log of a QUIC host); [`guesses`] (the congestion controller; `peaks`: rounds limited by the window,
 //! `rates`: delivery rates for BBR).
@@ -14,6 +14,7 @@ mod delivery;
 mod fingerprint;
 mod fitted;
 mod losses;
+mod lost_data;
 mod opening;
 mod peaks;
 mod policer;

@@ -23,6 +23,8 @@ pub struct LossEstimate {
     pub outages: Vec<(u64, u64)>,
     /// Time of each data packet in ns, those lost before the capture point with the next; empty if unknown.
     pub times: Vec<u64>,
+    /// Offset in the stream of the first byte of each lost packet, with its number; empty if unknown.
+    pub starts: Vec<(u64, u64)>,
 }
 
 /// Consecutive segments sent at one time, of which the last may be shorter.
@@ -148,8 +150,10 @@ impl LossEstimate {
         // Time of each lost packet, by first byte and number.
         let mut lost: BTreeMap<(u64, u64), u64> = BTreeMap::new();
         let mut stream = SequenceUnwrapper::default();
+        let mut origin = StreamOrigin::default();
         for packet in packets {
             let segment = &packet.segment;
+            origin.note(packet, dir, &mut stream);
             if segment.dir != dir {
                 if let Some((left, right)) = duplicates(packet) {
                     let (left, right) = (stream.place(left), stream.place(right));
@@ -177,10 +181,11 @@ impl LossEstimate {
             sent += segments;
             times.extend((0..segments.min(MOST_MERGED)).map(|_| packet.at.as_nanos()));
         }
+        let starts = origin.offsets(lost.keys().map(|&(start, number)| (number, start)));
         let mut packets: Vec<_> = lost.into_iter().map(|((_, number), at)| (number, at)).collect();
         packets.sort_unstable();
         let times = if times.len() as u64 == sent { times } else { Vec::new() };
-        Self { packets, sent, outages: Vec::new(), times }.without_outages(rtt)
+        Self { packets, sent, outages: Vec::new(), times, starts }.without_outages(rtt)
     }
 
     /// Detects losses of direction `dir`, captured after the loss; a hole that is filled within
@@ -199,11 +204,13 @@ impl LossEstimate {
         let mut filled = Vec::new();
         let mut lost = Vec::new();
         let mut stream = SequenceUnwrapper::default();
+        let (mut origin, mut starts) = (StreamOrigin::default(), Vec::new());
         let mut outages = Vec::new();
         // The last packet with data, whether it ended a write, and data of the peer since.
         let (mut then, mut is_pushed, mut is_asked, mut id) = (None::<u64>, true, false, 0_u16);
         for packet in packets {
             let segment = &packet.segment;
+            origin.note(packet, dir, &mut stream);
             if segment.dir != dir {
                 is_asked |= segment.payload > 0;
                 continue;
@@ -242,6 +249,7 @@ impl LossEstimate {
             holes.remove(start, end);
             for hole in filled.iter().filter(|hole| at.saturating_sub(hole.at) > late) {
                 lost.push((hole.number, hole.at));
+                starts.push((hole.number, hole.start));
                 sent += 1;
                 times.push(at);
             }
@@ -249,8 +257,9 @@ impl LossEstimate {
         lost.sort_unstable();
         // A gap of more packets than a window holds has no times.
         let times = if times.len() as u64 == sent { times } else { Vec::new() };
-        let mut found =
-            Self { packets: lost, sent, outages: Vec::new(), times }.without_outages(4 * late);
+        let starts = origin.offsets(starts.into_iter());
+        let found = Self { packets: lost, sent, outages: Vec::new(), times, starts };
+        let mut found = found.without_outages(4 * late);
         for silence in &outages {
             found.packets.retain(|lost| {
                 !(silence.0..=silence.1 + (silence.1 - silence.0) / 2).contains(&lost.1)
@@ -302,6 +311,38 @@ impl LossEstimate {
     /// Returns the loss rate, without outages.
     pub fn rate(&self) -> f64 {
         if self.sent == 0 { 0.0 } else { self.packets.len() as f64 / self.sent as f64 }
+    }
+}
+
+/// Where the stream of a direction begins: after its SYN, or with the first byte that was captured.
+#[derive(Debug, Clone, Copy, Default)]
+struct StreamOrigin {
+    after_syn: Option<u64>,
+    first: Option<u64>,
+}
+
+impl StreamOrigin {
+    fn note(&mut self, packet: &CapturedPacket, dir: Dir, stream: &mut SequenceUnwrapper) {
+        let segment = &packet.segment;
+        if segment.dir != dir {
+            return;
+        }
+        if segment.flags.has(Flags::SYN) {
+            self.after_syn = Some(stream.place(segment.seq.0.wrapping_add(1)));
+        } else if segment.payload > 0 {
+            let place = stream.place(segment.seq.0);
+            self.first = Some(self.first.map_or(place, |first| first.min(place)));
+        }
+    }
+
+    /// The offsets of bytes, each with the number of its packet.
+    fn offsets(self, places: impl Iterator<Item = (u64, u64)>) -> Vec<(u64, u64)> {
+        let Some(origin) = self.after_syn.or(self.first) else { return Vec::new() };
+        let mut found: Vec<_> = places
+            .filter_map(|(number, place)| Some((place.checked_sub(origin)?, number)))
+            .collect();
+        found.sort_unstable();
+        found
     }
 }
 

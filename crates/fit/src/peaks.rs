@@ -5,6 +5,8 @@ use diagnose::rounds::Round;
 
 /// Minimum rounds; fewer fit every sender.
 pub(crate) const ROUNDS: usize = 4;
+/// Fewest rounds that show a level flight after slow start.
+const FEWEST_LEVEL: usize = 4;
 
 /// Returns the events of maximum flight in rounds limited by the congestion window.
 pub(crate) fn peaks(flow: &FlowAnalysis) -> Vec<usize> {
@@ -36,4 +38,21 @@ pub(crate) fn peaks(flow: &FlowAnalysis) -> Vec<usize> {
         }
     }
     peaks
+}
+
+/// Whether at least half of the rounds have about the same flight, all or those since it was largest first: before, slow
+/// start has less.
+pub(crate) fn is_level(flow: &FlowAnalysis) -> bool {
+    let flights: Vec<u64> = flow.rounds.iter().map(|round| round.flight).collect();
+    let is_near = |flights: &[u64], height: u64| {
+        let near = flights.iter().filter(|flight| flight.abs_diff(height) * 8 <= height).count();
+        near * 2 >= flights.len()
+    };
+    let mut sorted = flights.clone();
+    sorted.sort_unstable();
+    let usual = sorted.get(sorted.len() / 2).copied().unwrap_or(0);
+    let most = sorted.last().copied().unwrap_or(0);
+    let first = flights.iter().position(|flight| flight * 8 >= most * 7).unwrap_or(0);
+    let rest = &flights[first..];
+    is_near(&flights, usual) || (rest.len() >= FEWEST_LEVEL && is_near(rest, most))
 }

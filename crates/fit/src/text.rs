@@ -182,18 +182,22 @@ impl PathFit {
             rate: self.rate,
             buffer: self.buffer,
             losses: &self.losses,
+            lost_data: self.loses_data.then_some(self.mss),
             outages: outages.chain(held).collect(),
             late: self.late,
             policer: self.policer,
             marks: self.marks,
         };
         let mut path = path.table(chance);
-        let upstream = match self.dir {
-            Dir::Forward => &mut path.forward,
-            Dir::Reverse => &mut path.return_,
+        // Without messages, the simulated client is the host that sends the data.
+        let (upstream, downstream) = match (self.dir, &self.conversation) {
+            (Dir::Reverse, Some(_)) => (&mut path.return_, &mut path.forward),
+            _ => (&mut path.forward, &mut path.return_),
         };
         prepend(upstream, self.lost_syns());
-        let back = self.way_back.map(|WayBackFit { rate, buffer }| {
+        let until = self.opening.answers_lost_until.filter(|_| self.opening.lost > 0);
+        prepend(downstream, until.map(|until| outage((0, until), None)));
+        let back = self.way_back.map(|WayBackFit { rate, buffer, .. }| {
             let link = LinkTable {
                 rate: Rate::from_bits_per_second(rate.clamp(1, FASTEST)).and_then(given),
                 buffer: given(BufferSize::Size(Bytes(buffer.min(DEEPEST)))),
@@ -231,9 +235,10 @@ impl PathFit {
 
     /// The element that loses SYNs.
     fn lost_syns(&self) -> Option<ElementTable> {
-        let OpeningFit { lost, only_ecn, .. } = self.opening;
+        let OpeningFit { lost, only_ecn, answers_lost_until, .. } = self.opening;
         let (class, loss) = match (lost, only_ecn) {
             (0, _) => return None,
+            _ if answers_lost_until.is_some() => return None,
             (_, true) => (PacketClass::EcnSyns, PacketRule::Share(share("100%").ok()?)),
             (_, false) => {
                 let rule = RuleTable {
@@ -383,6 +388,8 @@ pub(crate) struct FittedPath<'a> {
     pub(crate) rate: Option<u64>,
     pub(crate) buffer: Option<u64>,
     pub(crate) losses: &'a LossEstimate,
+    /// Losses are those of data, in segments of this size.
+    pub(crate) lost_data: Option<u64>,
     pub(crate) outages: Vec<ElementTable>,
     pub(crate) late: Option<ReorderingFit>,
     pub(crate) policer: Option<PolicerFit>,
@@ -415,7 +422,11 @@ impl FittedPath<'_> {
         };
         let link = ElementTable { link: given(link), ..ElementTable::default() };
         let policer = self.policer.map(policer);
-        let losses = loss(self.losses, chance).into_iter().chain(self.outages).chain(policer);
+        let by_data = self.lost_data.filter(|_| chance == LossPattern::Same);
+        let losses = by_data
+            .and_then(|mss| self.losses.by_data(mss))
+            .unwrap_or_else(|| loss(self.losses, chance).into_iter().collect());
+        let losses = losses.into_iter().chain(self.outages).chain(policer);
         let late = self.late.and_then(reordering);
         PathTable {
             from: given("sender"),

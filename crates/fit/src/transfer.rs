@@ -153,7 +153,9 @@ impl FittedTransfer for PathFit {
         if let (Some(rate), None) = (self.rate, self.buffer) {
             let product = (rate as f64 / 8.0 * self.rtt as f64 / 1e9) as u64;
             for products in [1, 2] {
-                let buffer = Some((products * product).max(LEAST_QUEUE));
+                // What it was seen to hold, it holds.
+                let seen = self.queue_at_least.unwrap_or(0);
+                let buffer = Some((products * product).max(LEAST_QUEUE).max(seen));
                 others.push((PathDoubt::Queue, Box::new(Self { buffer, ..self.clone() })));
             }
         }

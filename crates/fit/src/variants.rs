@@ -4,8 +4,10 @@
 use tcp::knobs;
 use tcp::profile::TcpProfile;
 
-use crate::{Basis, PathFit, PeerSystem};
+use crate::{Basis, PathFit, PeerSystem, WayBackFit, WritePattern};
 
+/// Largest scale of windows (RFC 7323 section 2.3).
+const MOST_SCALE: u32 = 14;
 /// Noise of round trips in ns.
 const NOISE: f64 = 2e6;
 
@@ -53,6 +55,13 @@ impl PathFit {
         Some(other)
     }
 
+    /// The same losses as those of data, at as many transmissions, in place of packets of the same numbers; `None` if the
+    /// data are not known.
+    pub fn with_lost_data(&self) -> Option<Self> {
+        let is_other = !self.loses_data && self.losses.has_data();
+        is_other.then(|| Self { loses_data: true, ..self.clone() })
+    }
+
     /// The data as one transfer, without the messages of the hosts; `None` without such messages.
     pub fn without_conversation(&self) -> Option<Self> {
         self.conversation.as_ref()?;
@@ -79,6 +88,75 @@ impl PathFit {
     #[must_use]
     pub fn with_receive_buffer(&self, size: u64) -> Self {
         Self { receive_buffer: Some(size), ..self.clone() }
+    }
+
+    /// The receive windows that may have limited the sender where their scale was not captured: those with which the
+    /// field and what was in flight agree.
+    pub fn unscaled_windows(&self) -> Vec<u64> {
+        let Some(field) = self.window_field else { return Vec::new() };
+        let near = 2 * self.mss;
+        let scaled = (0..=MOST_SCALE).map(|scale| u64::from(field) << scale);
+        scaled
+            .filter(|&window| {
+                // A sender may wait for a window of whole segments.
+                window + near >= self.flight && window <= self.flight + self.flight / 8 + near
+            })
+            .collect()
+    }
+
+    /// A receiver that advertises at most this window.
+    #[must_use]
+    pub fn with_window(&self, window: u64) -> Self {
+        let mut other = Self { window: Some(window), ..self.clone() };
+        let why = format!(
+            "{window} B at most: a power of two times the field of windows is what was in flight, and limits the recorded sender, if it is simulated"
+        );
+        other.replace("window", Basis { what: "window", why });
+        other
+    }
+
+    /// A receiver whose buffer has the default size, and grows; `None` if its window is smaller than that, or none limited
+    /// the sender.
+    pub fn with_default_buffer(&self) -> Option<Self> {
+        let is_chosen = self.window.is_none() || self.chosen_window().is_some();
+        if is_chosen || self.opening.no_scaling || self.reads.is_some() {
+            return None;
+        }
+        let mut other = Self { window: None, receive_buffer: None, ..self.clone() };
+        other.bases.retain(|one| one.what != "window");
+        Some(other)
+    }
+
+    /// An application that writes by a clock, as the ends of its writes show; `None` without them.
+    pub fn with_clocked_writes(&self) -> Option<Self> {
+        let writes = self.ends_of_writes?;
+        let mut other = Self { writes, conversation: None, ..self.clone() };
+        if let WritePattern::Paced(bytes, every) = writes {
+            let why = format!("it writes {bytes} B every {} us, by short segments", every / 1_000);
+            other.replace("application", Basis { what: "application", why });
+        }
+        other.bases.retain(|one| one.what != "messages");
+        Some(other)
+    }
+
+    /// A receiver that reads at this rate, in bit/s.
+    #[must_use]
+    pub fn with_reads(&self, rate: u64) -> Self {
+        Self { reads: Some(rate), ..self.clone() }
+    }
+
+    /// A link of this rate in bit/s on the way of the ACKs, in whose queue they wait for up to `wait` ns.
+    #[must_use]
+    pub fn with_way_back(&self, rate: u64, wait: u64) -> Self {
+        let queue = units::ratio::scaled(rate, wait, 8_000_000_000);
+        let back = WayBackFit { rate, buffer: queue + self.headers, wait };
+        let mut other = Self { way_back: Some(back), ..self.clone() };
+        let why = format!(
+            "{rate} bit/s, a queue of {} B: what ACKs waited, and the time of the recorded sender, if it is simulated",
+            back.buffer
+        );
+        other.replace("way back", Basis { what: "way back", why });
+        other
     }
 
     /// A bottleneck whose AQM marks packets that waited for `target` ns through an `interval`.

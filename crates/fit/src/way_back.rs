@@ -1,5 +1,6 @@
 //! The way of the ACKs, where they wait in a queue: its rate by their spacing, its queue by the longest wait.
 
+use diagnose::capture_point::CapturePoint;
 use diagnose::{CapturedPacket, FlowAnalysis};
 use packet::{Dir, Flags};
 use units::Duration;
@@ -11,6 +12,8 @@ pub struct WayBackFit {
     pub rate: u64,
     /// Queue in bytes.
     pub buffer: u64,
+    /// The longest wait in it, in ns.
+    pub wait: u64,
 }
 
 /// Fewest ACKs that show a rate.
@@ -36,12 +39,27 @@ impl WayBackFit {
         if waits.filter(|&wait| wait >= SHORTEST).count() * ROUNDS < flow.rounds.len() {
             return None;
         }
-        let gap = usual_gap(packets, flow.dir.reversed())?;
-        let rate = (headers * 8_000_000_000).checked_div(gap)?;
+        let rate = match flow.point {
+            // There the ACKs pass before they wait: the link carries those that it does not drop, at most all.
+            CapturePoint::Receiver => rate_of_all(packets, flow.dir.reversed(), headers)?,
+            _ => {
+                let gap = usual_gap(packets, flow.dir.reversed())?;
+                (headers * 8_000_000_000).checked_div(gap)?
+            }
+        };
         // At least one packet waits.
         let buffer = (longest.as_nanos() as f64 * rate as f64 / 8e9) as u64 + headers;
-        Some(Self { rate, buffer })
+        Some(Self { rate, buffer, wait: longest.as_nanos() })
     }
+}
+
+/// The rate in bit/s of all ACKs of this direction, `headers` bytes each.
+fn rate_of_all(packets: &[CapturedPacket], dir: Dir, headers: u64) -> Option<u64> {
+    let mut acks = packets.iter().filter(|packet| packet.segment.dir == dir);
+    let (first, last) = (acks.next()?.at, acks.next_back()?.at);
+    let bits = acks.count() as u64 * headers * 8;
+    let rate = units::ratio::scaled(bits, 1_000_000_000, last.since(first).as_nanos().max(1));
+    (rate > 0).then_some(rate)
 }
 
 /// The gap in ns that most bare ACKs have which follow one another, if none are much nearer.

@@ -1,6 +1,5 @@
 //! Changes of a fitted transfer that no key of its scenario has.
 
-use diagnose::capture_point::CapturePoint;
 use packet::Dir;
 use units::Duration;
 
@@ -85,8 +84,11 @@ impl PathFit {
             }
             "path.return.link" if value == NONE => Self {
                 way_back: None,
+                // What waits on the way of the ACKs fills every window.
+                window: self.chosen_window(),
+                receive_buffer: self.receive_buffer.filter(|_| self.chosen_window().is_some()),
                 // What the spacing of ACKs shows is that of their way.
-                is_rate_seen: self.is_rate_seen && self.point == CapturePoint::Receiver,
+                is_rate_seen: self.is_rate_seen && self.is_rate_of_receiver,
                 ..left_out(self.way_back.is_some(), "no ACKs were seen to wait")?
             },
             "path.return.thin" => Self {
@@ -99,10 +101,9 @@ impl PathFit {
             "flow.reads.rate" => {
                 let wrong = WordError::Value("a rate: 100Gbit/s");
                 let rate = scenario::units_text::rate(value).map_err(|_| wrong)?;
-                // A buffer of the default size grows with what the application reads; a smaller one was chosen.
-                let window = self.window.filter(|&window| window < LEAST_DEFAULT_WINDOW);
-                let bits = rate.bits_per_second();
-                Self { reads: Some(bits), window, ..self.clone() }
+                let (bits, window) = (rate.bits_per_second(), self.chosen_window());
+                let receive_buffer = self.receive_buffer.filter(|_| window.is_some());
+                Self { reads: Some(bits), window, receive_buffer, ..self.clone() }
             }
             "application.client_waits" => self.with_waits(true, value)?,
             "application.server_waits" => self.with_waits(false, value)?,
@@ -123,6 +124,11 @@ impl PathFit {
             _ => return Ok(None),
         };
         Ok(Some(changed))
+    }
+
+    /// The receive window if its size was chosen: a buffer of the default size grows with what the application reads.
+    pub(crate) fn chosen_window(&self) -> Option<u64> {
+        self.window.filter(|&window| window < LEAST_DEFAULT_WINDOW)
     }
 
     fn messages(&self) -> Result<&Conversation, WordError> {

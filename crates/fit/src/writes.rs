@@ -8,6 +8,9 @@ use crate::losses::SequenceUnwrapper;
 /// Pauses must exceed the total time divided by this to count as a write pattern.
 const HABIT: u64 = 10;
 
+/// Fewest ends of writes that show a pattern.
+const FEWEST_ENDS: u64 = 12;
+
 /// Write pattern of the application.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WritePattern {
@@ -93,6 +96,43 @@ impl WritePattern {
     }
 }
 
+impl WritePattern {
+    /// The pattern that the ends of writes show in the new data of direction `dir`: short segments after as many bytes each
+    /// time, at shorter intervals than round trips of `rtt` ns: a buffer of the sender waits for ACKs.
+    pub(crate) fn by_ends(
+        packets: &[CapturedPacket],
+        dir: Dir,
+        mss: u64,
+        rtt: u64,
+    ) -> Option<Self> {
+        let mut stream = SequenceUnwrapper::default();
+        let mut top = 0;
+        // Ends of short segments, with their times.
+        let mut ends: Vec<(u64, u64)> = Vec::new();
+        for packet in packets.iter().filter(|packet| packet.segment.dir == dir) {
+            let payload = u64::from(packet.segment.payload);
+            let end = stream.place(packet.segment.seq.0) + payload;
+            if payload == 0 || end <= top {
+                continue;
+            }
+            top = end;
+            if !payload.is_multiple_of(mss.max(1)) {
+                ends.push((end, packet.at.as_nanos()));
+            }
+        }
+        let sizes = ends.windows(2).map(|pair| pair[1].0 - pair[0].0);
+        let chunk = median(sizes.clone());
+        let (first, last) = (ends.first()?, ends.last()?);
+        let writes = (ends.len() - 1) as u64;
+        let same = sizes.filter(|&size| size == chunk).count() as u64;
+        if writes < FEWEST_ENDS || same * 4 < writes * 3 {
+            return None;
+        }
+        let every = last.1.saturating_sub(first.1) / writes;
+        (every > 0 && every * 5 <= rtt * 4).then_some(Self::Paced(chunk, every))
+    }
+}
+
 fn median(values: impl Iterator<Item = u64>) -> u64 {
     let mut all: Vec<u64> = values.collect();
     all.sort_unstable();
@@ -141,6 +181,30 @@ mod tests {
         };
         assert_eq!(of(&paced, 0), WritePattern::Paced(3_000, 50_000_000));
         assert_eq!(of(&clocked, 0), WritePattern::Bulk);
+    }
+
+    /// 2,500 B each 6 ms over 20 ms, sent as they are written; and as much each time that a buffer is free again.
+    #[test]
+    fn short_segments_at_their_own_intervals_end_writes() {
+        let writes = |every: u64| {
+            let packets: Vec<_> = (0..60_u32)
+                .map(|n| {
+                    let sizes = [1_000, 1_000, 500];
+                    let (write, part) = (n / 3, n as usize % 3);
+                    packet(
+                        every * u64::from(write),
+                        Dir::Forward,
+                        2_500 * write + 1_000 * (n % 3),
+                        0,
+                        sizes[part],
+                    )
+                })
+                .collect();
+            WritePattern::by_ends(&packets, Dir::Forward, 1_000, 20_000_000)
+        };
+        assert_eq!(writes(6), Some(WritePattern::Paced(2_500, 6_000_000)));
+        assert_eq!(writes(21), None);
+        assert_eq!(writes(40), None);
     }
 
     /// At the receiver everything is acknowledged at once, and the data that an ACK releases arrive

@@ -23,8 +23,12 @@ prop_compose! {
         numbers in collection::btree_set(1..=1_000_000_000_u64, 0..20),
         sent in 0..=1_000_000_000_u64,
         outages in collection::vec(span(10_000_000_000_000), 0..3),
+        starts in collection::vec(0..=1_u64 << 50, 20),
     ) -> LossEstimate {
-        LossEstimate { packets: numbers.into_iter().map(|number| (number, 0)).collect(), sent, outages, times: Vec::new() }
+        let mut starts: Vec<_> = starts.into_iter().zip(numbers.iter().copied()).collect();
+        starts.sort_unstable();
+        let packets = numbers.into_iter().map(|number| (number, 0)).collect();
+        LossEstimate { packets, sent, outages, times: Vec::new(), starts }
     }
 }
 
@@ -53,9 +57,12 @@ prop_compose! {
             is_rate_seen: true,
             rate_at_most: None,
             rate_at_least: None,
+            is_rate_of_receiver: false,
             is_rate_spaced: false,
             buffer: None,
             dropping_queue: None,
+            queue_at_least: None,
+            window_field: None,
             queueing: 0,
             losses: LossEstimate::default(),
             policer: None,
@@ -76,6 +83,7 @@ prop_compose! {
             send_buffer: None,
             reads,
             writes: WritePattern::Bulk,
+            ends_of_writes: None,
             conversation: None,
             beside: Vec::new(),
             sender,
@@ -88,10 +96,11 @@ prop_compose! {
 prop_compose! {
     fn opening()(
         lost in 0..=1_000_u64,
+        answers_lost_until in option::of(0..=5_000_000_000_000_000_u64),
         (only_ecn, ecn) in any::<(bool, bool)>(),
         (no_scaling, no_sack) in any::<(bool, bool)>(),
     ) -> OpeningFit {
-        OpeningFit { lost, only_ecn, ecn, no_scaling, no_sack }
+        OpeningFit { lost, answers_lost_until, only_ecn, ecn, no_scaling, no_sack }
     }
 }
 
@@ -130,7 +139,7 @@ prop_compose! {
             to_sender,
             first_data,
             policer: policer.map(|(rate, burst)| PolicerFit { rate, burst }),
-            way_back: way_back.map(|(rate, buffer)| WayBackFit { rate, buffer }),
+            way_back: way_back.map(|(rate, buffer)| WayBackFit { rate, buffer, wait: 0 }),
             marks,
             opening,
             conversation,
@@ -149,7 +158,7 @@ prop_compose! {
         rtt in prop_oneof![0..=1_000_u64, 0..=1_000_000_000_u64, 0..=5_000_000_000_000_000_u64],
         rate in option::of(prop_oneof![0..=1_000_u64, 0..=1_u64 << 60]),
         buffer in option::of(0..=1_u64 << 62),
-        losses in losses(),
+        (losses, loses_data) in (losses(), any::<bool>()),
         held in option::of(span(10_000_000)),
         late in option::of(prop_oneof![
             (2..=16_u64).prop_map(ReorderingFit::Reversed),
@@ -160,7 +169,7 @@ prop_compose! {
             (1..=1_u64 << 40, 0..=5_000_000_000_000_000_u64).prop_map(|(a, b)| WritePattern::Paced(a, b)),
         ],
     ) -> PathFit {
-        PathFit { bytes, time, rtt, rate, buffer, losses, held, late, writes, ..ends }
+        PathFit { bytes, time, rtt, rate, buffer, losses, loses_data, held, late, writes, ..ends }
     }
 }
 

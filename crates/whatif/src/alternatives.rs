@@ -9,8 +9,8 @@ use super::prediction::{PredictionBasis, prediction};
 use super::settings::{GivenSetting, compared_sender};
 use super::simulate::{simulate, with_kernels};
 use super::{
-    Alternative, BestSender, Candidate, KernelRunner, SimulatedTransfer, WhatIfError,
-    WhatIfRequest, split,
+    Alternative, BestSender, Candidate, KernelRunner, MAX_MISFIT, SimulatedTransfer,
+    TransferResult, WhatIfError, WhatIfRequest, split,
 };
 
 /// Runs of an alternative with random losses.
@@ -26,6 +26,10 @@ const MOST_OFF: f64 = 0.15;
 /// Of one more run than these [`CHECKS`], 95 in 100 are within this number of standard deviations of their mean:
 /// Student's t of four degrees of freedom, 2.776, times the root of 1 + 1/5.
 const DEVIATIONS: f64 = 3.041;
+
+/// How much longer or shorter than over the fitted path the recorded sender may take over another that the recording
+/// allows: as much as its own error may be.
+const MAX_OTHER_ERROR: f64 = MAX_MISFIT / 2.0;
 
 /// Why a change says nothing about a fit.
 const NOT_RANDOM: &str = "the losses are not like random ones: with as many at random, the recorded sender takes another time";
@@ -126,6 +130,17 @@ impl FittedPath<'_> {
         Ok(is_near || is_one_of(&times, recorded))
     }
 
+    /// Whether the recording allows the path of this number of the fitted ones: the recorded sender takes about the
+    /// recorded time over it. One that only a change leaves open it cannot exclude.
+    fn allows(&self, number: usize, doubt: PathDoubt) -> Result<bool, WhatIfError> {
+        let mut paths = self.fitted.other_paths().into_iter();
+        let path = paths.nth(number).filter(|one| one.0 == doubt);
+        let Some((_, path)) = path else { return Ok(true) };
+        let text = path.scenario(self.best.profile, self.best.cc, LossPattern::Same, 1);
+        let time_s = simulate(&text, &[], self.fitted, self.stop)?.0.time_s;
+        Ok((time_s / self.best.time_s - 1.0).abs() <= MAX_OTHER_ERROR)
+    }
+
     /// Simulates `sender` with the changes `set`.
     pub(crate) fn alternative(
         &self,
@@ -153,9 +168,11 @@ impl FittedPath<'_> {
             None if fitted.is_random() && !self.is_as_random(fitted)? => Some(NOT_RANDOM),
             absent => absent,
         };
+        // The recorded sender loses the recorded packets; another one sends others, and loses as many at random.
+        let is_same = sender == (self.best.profile, self.best.cc);
         let (pattern, seeds) = match fitted.is_random() {
-            true => (LossPattern::Random, SEEDS),
-            false => (LossPattern::Same, 1),
+            true if !is_same => (LossPattern::Random, SEEDS),
+            _ => (LossPattern::Same, 1),
         };
         let run = |fitted: &dyn FittedTransfer, seed| {
             let text = fitted.scenario(sender.0, sender.1, pattern, seed);
@@ -171,13 +188,18 @@ impl FittedPath<'_> {
         let spread_s = (time(&courses[0].0), time(&courses[courses.len() - 1].0));
         let ((middle, progress), seed) = courses.swap_remove(courses.len() / 2);
         let mut others = Vec::new();
-        for (doubt, other) in fitted.other_paths() {
+        for (number, (doubt, other)) in fitted.other_paths().into_iter().enumerate() {
             let key = match doubt {
                 PathDoubt::Rate => "link.rate=",
                 PathDoubt::Queue | PathDoubt::Others => BUFFER,
             };
-            if !changes.iter().any(|change| change.contains(key)) {
-                others.push((doubt, time(&run(&*other, seed)?)));
+            if changes.iter().any(|change| change.contains(key)) {
+                continue;
+            }
+            let time_s = time(&run(&*other, seed)?);
+            // The slowest rate is one that the recording allows.
+            if doubt != PathDoubt::Queue || self.allows(number, doubt)? {
+                others.push((doubt, time_s));
             }
         }
         let text = fitted.scenario(sender.0, sender.1, pattern, seed);
@@ -186,13 +208,18 @@ impl FittedPath<'_> {
             [] => called(sender),
             set => format!("{} with {}", called(sender), set.join(", ")),
         };
-        let prediction = prediction(&PredictionBasis {
+        let (time_s, prediction) = prediction(&PredictionBasis {
             error: self.best.error,
             absent,
             time_s: middle.time_s,
             spread_s,
             others: &others,
         });
+        let middle = TransferResult {
+            time_s,
+            goodput_bps: middle.goodput_bps * middle.time_s / time_s,
+            ..middle
+        };
         Ok(Alternative {
             what,
             runs: seeds,

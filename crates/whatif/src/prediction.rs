@@ -16,7 +16,7 @@ pub(crate) struct PredictionBasis<'a> {
     pub(crate) error: f64,
     /// What was to change that the fit does not have.
     pub(crate) absent: Option<&'static str>,
-    /// Predicted time, in seconds.
+    /// Predicted time, in seconds, over the path that is most likely.
     pub(crate) time_s: f64,
     /// Shortest and longest time of several draws of the losses.
     pub(crate) spread_s: (f64, f64),
@@ -24,14 +24,26 @@ pub(crate) struct PredictionBasis<'a> {
     pub(crate) others: &'a [(PathDoubt, f64)],
 }
 
-/// Whether the time is a figure, a range, or cannot be predicted.
-pub(crate) fn prediction(basis: &PredictionBasis<'_>) -> Prediction {
+/// The time of a figure: the nearest to `time_s` that is as far from the ends of the range of all possible times as a
+/// figure may be.
+fn centred(time_s: f64, (low, high): (f64, f64)) -> f64 {
+    let (least, most) = (high * (1.0 - MAX_FIGURE_RANGE), low * (1.0 + MAX_FIGURE_RANGE));
+    if least <= most { time_s.max(least).min(most) } else { time_s }
+}
+
+/// The predicted time, and whether it is a figure, a range, or cannot be predicted.
+pub(crate) fn prediction(basis: &PredictionBasis<'_>) -> (f64, Prediction) {
     let &PredictionBasis { error, absent, time_s, spread_s, others } = basis;
-    let is_wide = |(low, high): (f64, f64)| {
-        low < time_s * (1.0 - MAX_FIGURE_RANGE) || high > time_s * (1.0 + MAX_FIGURE_RANGE)
-    };
     let all = others.iter().map(|other| other.1);
     let range_s = all.fold(spread_s, |(low, high), time| (low.min(time), high.max(time)));
+    // A prediction is right if it is within this part of the time that is measured.
+    let is_wide_for = |time_s: f64, (low, high): (f64, f64)| {
+        let rounding = 1.0 + 1e-9;
+        time_s > low * (1.0 + MAX_FIGURE_RANGE) * rounding
+            || time_s * rounding < high * (1.0 - MAX_FIGURE_RANGE)
+    };
+    let time_s = centred(time_s, range_s);
+    let is_wide = |range: (f64, f64)| is_wide_for(time_s, range);
     let doubt = others.iter().find(|(_, time)| is_wide((*time, *time)));
     let own_error = || {
         format!(
@@ -64,7 +76,7 @@ pub(crate) fn prediction(basis: &PredictionBasis<'_>) -> Prediction {
         Validity::Figure => range_s,
         Validity::Range | Validity::None => (range_s.0 * (1.0 - error), range_s.1 * (1.0 + error)),
     };
-    Prediction { validity, low_s, high_s, why }
+    (time_s, Prediction { validity, low_s, high_s, why })
 }
 
 #[cfg(test)]
@@ -73,7 +85,22 @@ mod tests {
 
     fn of(error: f64, spread_s: (f64, f64), others: &[(PathDoubt, f64)]) -> Validity {
         let basis = PredictionBasis { error, absent: None, time_s: 1.0, spread_s, others };
-        prediction(&basis).validity
+        prediction(&basis).1.validity
+    }
+
+    /// All times that are possible are within a tenth of a figure between them.
+    #[test]
+    fn a_figure_is_as_near_to_both_ends_of_a_range() {
+        let of = |others: &[(PathDoubt, f64)]| {
+            let (spread_s, error) = ((1.0, 1.0), 0.01);
+            prediction(&PredictionBasis { error, absent: None, time_s: 1.0, spread_s, others })
+        };
+        let (time_s, Prediction { validity, low_s, high_s, .. }) = of(&[(PathDoubt::Queue, 1.2)]);
+        assert_eq!((validity, low_s, high_s), (Validity::Figure, 1.0, 1.2));
+        assert!((time_s - 1.08).abs() < 1e-9, "{time_s}");
+        // Beyond that, it is the time over the path that is most likely.
+        let (time_s, Prediction { validity, .. }) = of(&[(PathDoubt::Queue, 1.3)]);
+        assert_eq!((time_s, validity), (1.0, Validity::Range));
     }
 
     #[test]

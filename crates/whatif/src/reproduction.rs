@@ -1,7 +1,7 @@
 //! The fit of a capture that reproduces it best: other explanations are tried where the first one does not.
 
 use diagnose::Analysis;
-use fit::{FlowBeside, LossPattern, PathFit, PeerSystem, WritePattern};
+use fit::{FlowBeside, LossPattern, PathFit, PeerSystem, WayBackFit, WritePattern};
 use ingest::inputs::CapturedConnection;
 use runner::stop::StopFlag;
 
@@ -31,6 +31,11 @@ const TARGETS: (u64, u64) = (10_000, 50_000_000);
 const USUAL_INTERVAL: u64 = 100_000_000;
 /// Windows that the largest buffer holds.
 const LARGEST_BUFFER: u64 = 4;
+/// Rate in bit/s of a path that limits nothing.
+const FASTEST: u64 = 10_000_000_000;
+/// How much slower or faster than its first estimate a way back, and a reader, may be.
+const WAY_BACK_RATES: u64 = 8;
+const READ_RATES: u64 = 4;
 /// Most connections of a capture that are looked at for those beside a transfer.
 const MOST_OTHERS: usize = 64;
 /// Losses that limit no transfer: one of this number of packets.
@@ -83,7 +88,19 @@ pub(crate) fn reproduce(
             best = other;
         }
     }
+    if let Some(other) = trials.with_lost_data(&best)? {
+        best = other;
+    }
     if let Some(other) = trials.with_marks(&best)? {
+        best = other;
+    }
+    if let Some(other) = trials.with_window(&best)? {
+        best = other;
+    }
+    if let Some(other) = trials.with_way_back(&best)? {
+        best = other;
+    }
+    if let Some(other) = trials.with_clocked_writes(&best)? {
         best = other;
     }
     if let Some(other) = trials.with_send_buffer(&best)? {
@@ -92,15 +109,33 @@ pub(crate) fn reproduce(
     if let Some(other) = trials.with_receive_buffer(&best)? {
         best = other;
     }
+    if let Some(other) = trials.with_default_buffer(&best)? {
+        best = other;
+    }
+    if let Some(other) = trials.with_reads(&best)? {
+        best = other;
+    }
     if let Some(other) = trials.with_other_losses(&best)? {
+        best = other;
+    }
+    if let Some(other) = trials.with_lost_data(&best)? {
         best = other;
     }
     if let Some(other) = trials.with_beside(&best, stream, others)? {
         best = other;
     }
+    best.fitted.queue_at_least = trials.queue_at_least(&best)?;
+    best.fitted.rate_at_least = trials.rate_at_least(&best)?;
     match kernels {
         Some(_) => trials.of(best.fitted, kernels),
         None => Ok(best),
+    }
+}
+
+impl Reproduction {
+    /// Whether the simulated sender is clearly faster than the recorded one: something kept that back.
+    fn is_faster(&self) -> bool {
+        self.best.time_s < self.answer.recorded.time_s * (1.0 - MAX_OTHER_MISFIT)
     }
 }
 
@@ -150,16 +185,17 @@ impl Trials<'_> {
         let PathFit { flight, losses, overflowed, window, writes, conversation, .. } = &now.fitted;
         let lost = (losses.packets.len() + overflowed.len()) as u64;
         let is_own = conversation.as_ref().is_some_and(|found| found.window.is_some());
-        let is_limited = !now.fitted.is_marked
-            && now.fitted.is_flight_level
-            && lost * RARE <= losses.sent
-            && window.is_none();
+        let is_limited = !now.fitted.is_marked && window.is_none();
         if !is_limited || is_own || *writes != WritePattern::Bulk {
             return Ok(None);
         }
-        let is_faster = now.best.time_s < now.answer.recorded.time_s * (1.0 - MAX_OTHER_MISFIT);
-        let sends_more = self.trace(now)?.flight * MORE_IN_FLIGHT.1 >= flight * MORE_IN_FLIGHT.0;
-        if !is_faster && !sends_more {
+        // Something keeps it back, or it sends more than was in flight.
+        let sends_more = || -> Result<bool, WhatIfError> {
+            let is_rare = lost * RARE <= losses.sent;
+            let most = self.trace(now)?.flight * MORE_IN_FLIGHT.1;
+            Ok(is_rare && most >= flight * MORE_IN_FLIGHT.0)
+        };
+        if !now.fitted.is_flight_level || !now.is_faster() && !sends_more()? {
             return Ok(None);
         }
         // Of a small buffer, less than a half or nearly all is in flight.
@@ -182,7 +218,8 @@ impl Trials<'_> {
     ) -> Result<Option<Reproduction>, WhatIfError> {
         let mut nearest: Option<Reproduction> = None;
         for _ in 0..TRIALS {
-            let size = low.midpoint(high);
+            // The sizes that are possible differ by much.
+            let size = (low as f64 * high as f64).sqrt() as u64;
             let usual = senders(now.fitted.sender).iter().take(1);
             let trial = self.of_senders(with(size), usual, None)?;
             // A larger buffer takes less time.
@@ -195,6 +232,109 @@ impl Trials<'_> {
             }
         }
         Ok(nearest)
+    }
+
+    /// The same data lost in place of packets of the same numbers, where that is nearer.
+    fn with_lost_data(&self, now: &Reproduction) -> Result<Option<Reproduction>, WhatIfError> {
+        if now.best.error <= MAX_OTHER_MISFIT / 2.0 {
+            return Ok(None);
+        }
+        let Some(other) = now.fitted.with_lost_data() else { return Ok(None) };
+        let other = self.of(other, None)?;
+        Ok((other.best.error < now.best.error).then_some(other))
+    }
+
+    /// A receive window whose scale was not captured, where the simulated sender is faster without it.
+    fn with_window(&self, now: &Reproduction) -> Result<Option<Reproduction>, WhatIfError> {
+        if now.fitted.window.is_some() || !now.is_faster() {
+            return Ok(None);
+        }
+        let mut nearest: Option<Reproduction> = None;
+        for window in now.fitted.unscaled_windows() {
+            let trial = self.of(now.fitted.with_window(window), None)?;
+            // What of the buffer is window depends on the sizes of packets.
+            let trial = self.with_receive_buffer(&trial)?.unwrap_or(trial);
+            if nearest.as_ref().is_none_or(|best| trial.best.error < best.best.error) {
+                nearest = Some(trial);
+            }
+        }
+        Ok(nearest.filter(|one| one.best.error <= MAX_OTHER_MISFIT))
+    }
+
+    /// A link on the way of the ACKs with the rate that takes the recorded time, where they were seen to wait.
+    fn with_way_back(&self, now: &Reproduction) -> Result<Option<Reproduction>, WhatIfError> {
+        let Some(WayBackFit { rate, wait, .. }) = now.fitted.way_back else { return Ok(None) };
+        if now.best.error <= MAX_OTHER_MISFIT / 2.0 {
+            return Ok(None);
+        }
+        let rates = (rate / WAY_BACK_RATES, rate * WAY_BACK_RATES);
+        let nearest = self.sized(now, rates, |rate| now.fitted.with_way_back(rate, wait))?;
+        let nearest = nearest.filter(|one| one.best.error < now.best.error);
+        nearest.map(|one| self.of(one.fitted, None)).transpose()
+    }
+
+    /// A slow reader with the rate that takes the recorded time: what its buffer holds was not read by then.
+    fn with_reads(&self, now: &Reproduction) -> Result<Option<Reproduction>, WhatIfError> {
+        let Some(rate) = now.fitted.reads else { return Ok(None) };
+        if now.best.error <= MAX_OTHER_MISFIT / 2.0 {
+            return Ok(None);
+        }
+        let rates = (rate / READ_RATES, rate * READ_RATES);
+        let nearest = self.sized(now, rates, |rate| now.fitted.with_reads(rate))?;
+        let nearest = nearest.filter(|one| one.best.error < now.best.error);
+        nearest.map(|one| self.of(one.fitted, None)).transpose()
+    }
+
+    /// A receive buffer of the default size, if that takes the recorded time: it grows, and limits no other transfer.
+    fn with_default_buffer(&self, now: &Reproduction) -> Result<Option<Reproduction>, WhatIfError> {
+        let Some(other) = now.fitted.with_default_buffer() else { return Ok(None) };
+        let other = self.of(other, None)?;
+        let limit = now.best.error.max(MAX_OTHER_MISFIT / 2.0);
+        Ok((other.best.error <= limit).then_some(other))
+    }
+
+    /// An application that writes by a clock, where the simulated sender is faster without.
+    fn with_clocked_writes(&self, now: &Reproduction) -> Result<Option<Reproduction>, WhatIfError> {
+        if now.fitted.writes != WritePattern::Bulk || !now.is_faster() {
+            return Ok(None);
+        }
+        let Some(other) = now.fitted.with_clocked_writes() else { return Ok(None) };
+        let other = self.of(other, None)?;
+        let limit = MAX_OTHER_MISFIT.min(now.best.error);
+        Ok((other.best.error <= limit).then_some(other))
+    }
+
+    /// The slowest rate in bit/s of a bottleneck that was never seen busy at which the recorded sender takes as long.
+    fn rate_at_least(&self, now: &Reproduction) -> Result<Option<u64>, WhatIfError> {
+        let PathFit { rate, is_rate_seen, rate_at_least, bytes, time, .. } = now.fitted;
+        if rate.is_some() || is_rate_seen || now.best.error > MAX_OTHER_MISFIT {
+            return Ok(rate_at_least);
+        }
+        let goodput = units::ratio::scaled(bytes, 8_000_000_000, time.max(1));
+        let (mut low, mut high) = (rate_at_least.unwrap_or(0).max(goodput).max(1), FASTEST);
+        for _ in 0..TRIALS {
+            let rate = (low as f64 * high as f64).sqrt() as u64;
+            let fitted = PathFit { rate: Some(rate), ..now.fitted.clone() };
+            let sender = [(now.best.profile, now.best.cc)];
+            let trial = self.of_senders(fitted, sender.iter(), None)?;
+            match (trial.best.time_s / now.best.time_s - 1.0).abs() <= MAX_OTHER_MISFIT / 2.0 {
+                true => high = rate,
+                false => low = rate,
+            }
+        }
+        Ok(Some(low))
+    }
+
+    /// Bytes that wait at the bottleneck without a loss of its queue, if the recorded sender is simulated well.
+    fn queue_at_least(&self, now: &Reproduction) -> Result<Option<u64>, WhatIfError> {
+        let PathFit { rate, buffer, losses, mss, headers, .. } = &now.fitted;
+        let (Some(rate), None) = (rate, buffer) else { return Ok(None) };
+        if now.best.error > MAX_OTHER_MISFIT {
+            return Ok(None);
+        }
+        let lost: Vec<u64> = losses.packets.iter().map(|one| one.0).collect();
+        let packet = mss + headers;
+        Ok(Some(self.trace(now)?.most_waiting(&lost, *rate, packet) * packet))
     }
 
     /// An AQM that marks packets, where some were marked: with the target that takes the recorded time.

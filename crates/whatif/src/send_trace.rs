@@ -34,25 +34,45 @@ impl SendTrace {
         rate: u64,
         packet: u64,
     ) -> Option<u64> {
-        let headers = packet.saturating_sub(self.mss);
-        let (mut backlog, mut then, mut at_loss) = (0.0_f64, 0, None);
-        let mut passed = Vec::new();
-        for (number, &(at, payload)) in (1_u64..).zip(&self.packets) {
-            backlog = (backlog - (at - then) as f64 * rate as f64 / 8e9).max(0.0);
-            then = at;
-            // The packet in transmission does not wait.
-            let waiting = ((backlog / packet as f64).ceil() as u64).saturating_sub(1);
-            if lost.binary_search(&number).is_ok() {
-                at_loss = at_loss.or(Some(waiting));
-            } else {
-                passed.push(waiting);
-                backlog += (payload + headers) as f64;
-            }
-        }
+        let (mut at_loss, mut passed) = (None, Vec::new());
+        self.queued(lost, rate, packet, |waiting, is_lost| match is_lost {
+            true => at_loss = at_loss.or(Some(waiting)),
+            false => passed.push(waiting),
+        });
         let waiting = at_loss.filter(|&waiting| waiting > 0)?;
         let clearly_more = waiting + waiting / 4 + 1;
         let passed_above = passed.iter().filter(|&&before| before > clearly_more).count();
         (passed_above * PASSED <= passed.len()).then_some(waiting)
+    }
+
+    /// Most packets that wait at a bottleneck of `rate` bit/s before one that passes it: those numbered in `lost` do not
+    /// reach it.
+    pub(crate) fn most_waiting(&self, lost: &[u64], rate: u64, packet: u64) -> u64 {
+        let mut most = 0;
+        self.queued(lost, rate, packet, |waiting, is_lost| {
+            if !is_lost {
+                most = most.max(waiting);
+            }
+        });
+        most
+    }
+
+    /// Reports of each packet of `packet` bytes how many wait before it at a bottleneck of `rate` bit/s, and whether it is
+    /// one of those in `lost`, which do not wait.
+    fn queued(&self, lost: &[u64], rate: u64, packet: u64, mut report: impl FnMut(u64, bool)) {
+        let headers = packet.saturating_sub(self.mss);
+        let (mut backlog, mut then) = (0.0_f64, 0);
+        for (number, &(at, payload)) in (1_u64..).zip(&self.packets) {
+            backlog = (backlog - (at - then) as f64 * rate as f64 / 8e9).max(0.0);
+            then = at;
+            // The packet in transmission does not wait.
+            let waiting = ((backlog / packet.max(1) as f64).ceil() as u64).saturating_sub(1);
+            let is_lost = lost.binary_search(&number).is_ok();
+            report(waiting, is_lost);
+            if !is_lost {
+                backlog += (payload + headers) as f64;
+            }
+        }
     }
 }
 
@@ -116,5 +136,14 @@ mod tests {
         // The same losses where longer bursts pass.
         let random = trace(&[(0, 12), (20, 6), (40, 12), (60, 12)]);
         assert_eq!(random.waiting_at_first_loss(&[14, 17], 8_000_000, 1_000), None);
+    }
+
+    #[test]
+    fn a_queue_holds_what_waits_before_the_packets_that_pass() {
+        let sent = trace(&[(0, 5), (20, 12), (40, 6)]);
+        assert_eq!(sent.most_waiting(&[], 8_000_000, 1_000), 10);
+        // Those that are lost before it do not wait.
+        let lost: Vec<u64> = (10..=17).collect();
+        assert_eq!(sent.most_waiting(&lost, 8_000_000, 1_000), 4);
     }
 }

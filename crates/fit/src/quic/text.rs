@@ -108,6 +108,7 @@ impl QuicFit {
             rate: self.rate,
             buffer: self.buffer,
             losses: &self.losses,
+            lost_data: None,
             outages: self.losses.outages.iter().map(|span| outage(shift(span), None)).collect(),
             late: self.late.map(|(late, _)| late),
             policer: None,
