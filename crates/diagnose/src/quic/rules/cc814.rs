@@ -3,12 +3,15 @@
 //! Checks for congestion events that took the window to its minimum: by the trigger in the log, or
 //! by a window of at most two datagrams (RFC 9002 section 7.2) that was more than four before.
 //!
+//! Those of an outage are CC813's.
+//!
 //! Cost: the time in which the window limited the sender until it was regained, less the time its
 //! bytes take at the rate of the bottleneck.
 
 use super::QuicRule;
 use super::case::{bound, episodes, finding, path_rate};
 use crate::quic::QuicAnalysis;
+use crate::quic::analysis::QuicEpisode;
 use crate::quic::clock::{interval, seconds, time};
 use crate::rules::{Finding, Remedy, RemedyHost, count, many, number, size};
 
@@ -32,11 +35,12 @@ RTT or max_ack_delay makes it more likely: the duration counts from those.",
 };
 
 fn check(analysis: &QuicAnalysis) -> Option<Finding> {
-    let sum = episodes(analysis, |episode| episode.persistent)?;
+    let is_kept = |episode: &QuicEpisode| episode.persistent && !episode.after_outage;
+    let sum = episodes(analysis, is_kept)?;
     let low =
-        analysis.episodes.iter().filter(|e| e.persistent).filter_map(|e| e.window_after).min();
+        analysis.episodes.iter().filter(|e| is_kept(e)).filter_map(|e| e.window_after).min();
     let high =
-        analysis.episodes.iter().filter(|e| e.persistent).filter_map(|e| e.window_before).max();
+        analysis.episodes.iter().filter(|e| is_kept(e)).filter_map(|e| e.window_before).max();
     let title = format!(
         "the window fell to {} {}",
         low.map_or("its minimum".to_owned(), size),
