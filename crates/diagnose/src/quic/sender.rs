@@ -232,8 +232,8 @@ impl QuicSender {
         }
         let before = out.stream_bytes;
         let carries_data = self.sent_frames(out, packet.frames);
-        let is_new = out.stream_bytes > before;
-        self.exchange.sent(now, packet, is_new, self.round_trips.min);
+        let new = out.stream_bytes - before;
+        self.exchange.sent(now, packet, new, self.round_trips.min);
         if carries_data {
             self.release(out, now.at);
             self.application = 0;

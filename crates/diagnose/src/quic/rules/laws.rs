@@ -21,12 +21,17 @@ fn spare(analysis: &QuicAnalysis) -> Duration {
 
 /// Makes a finding obey the laws.
 pub(super) fn obey(finding: &mut Finding, analysis: &QuicAnalysis) {
+    let stated = finding.cost;
     finding.cost = finding.cost.min(spare(analysis));
     // Only the one about slow start could save that.
     if finding.code != SLOW_START
         && let Some(most) = avoidable(analysis)
     {
         finding.cost = finding.cost.min(Duration::from_nanos(most));
+    }
+    if finding.cost < stated && !finding.is_failure {
+        finding.severity =
+            finding.severity.min(severity(analysis, finding.cost.as_nanos()));
     }
     let bounds = interval((analysis.first, analysis.last));
     finding.interval = widened(finding.interval, finding.cost, bounds);

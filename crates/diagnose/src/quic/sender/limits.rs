@@ -42,8 +42,12 @@ impl QuicSender {
                 None => &mut out.plain_window,
             };
             span.ns = span.ns.saturating_sub(ns);
-            out.budget.move_part(limiter, QuicLimiter::Application, ns);
-            self.exchange.on_quiet(ns);
+            if out.frames_inferred {
+                out.budget.move_part(limiter, QuicLimiter::Unknown, ns);
+            } else {
+                out.budget.move_part(limiter, QuicLimiter::Application, ns);
+                self.exchange.on_quiet(ns);
+            }
         }
         if !is_paced {
             self.plateau = QuicPlateau::default();
@@ -101,6 +105,8 @@ impl QuicSender {
         let is_unused = self.window.used.is_some_and(|used| now > used + round_trip);
         match self.pacing_ratio() {
             Some(ratio) if ratio < ENOUGH_PACING => QuicLimiter::Pacing,
+            // It may be the peer's limit, which a log without frames does not show.
+            _ if is_unused && out.frames_inferred => QuicLimiter::Unknown,
             _ if is_unused => QuicLimiter::Application,
             _ => self.window_limiter(out),
         }

@@ -14,6 +14,9 @@ impl QuicSender {
         let rest = core::mem::take(&mut self.application);
         out.budget.move_part(QuicLimiter::Application, QuicLimiter::Idle, rest);
         out.exchange = self.exchange.out;
+        if let Some(transfer) = &mut out.transfer {
+            transfer.messages = self.exchange.take_messages().unwrap_or_default();
+        }
         out.sizes.vanished = self.vanished.finish();
         self.bursts.close(&mut out.bursts);
         out.rhythm = self.rhythm.finish();
