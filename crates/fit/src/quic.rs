@@ -241,9 +241,7 @@ impl QuicFit {
             limit.into_iter().filter(|(held, _)| *held).filter_map(|(_, window)| window).min();
         // A window that is not returned within a round trip waits for its reader.
         let by_window = limit.map(|window| window as f64 * 8e9 / rtt as f64);
-        let path = rate.unwrap_or(u64::MAX) as f64;
-        let reads =
-            by_window.filter(|bound| goodput < UNREAD * bound.min(path)).map(|_| goodput as u64);
+        let reads = by_window.filter(|bound| goodput < UNREAD * bound).map(|_| goodput as u64);
         if let Some(window) = limit {
             let whose = if by_connection { "connection" } else { "stream" };
             reported(
@@ -279,7 +277,7 @@ impl QuicFit {
             );
         }
         let conversation = match (limit, tcp) {
-            (None, None) => messages::conversation(transfer, analysis.client),
+            (None, None) => messages::conversation(transfer, analysis.client, rtt),
             _ => None,
         };
         if let Some(conversation) = &conversation {
@@ -453,5 +451,11 @@ fn writes(transfer: &QuicTransfer, least: u64, window: u64) -> WritePattern {
     }
     let gaps = writes.len() as u64 - 1;
     let bytes: u64 = writes[..gaps as usize].iter().map(|write| write.1).sum();
-    WritePattern::Paced((bytes / gaps).max(1), span / gaps)
+    let chunk = (bytes / gaps).max(1);
+    // A pattern of some small writes before the data is none of the data.
+    let is_whole = writes[gaps as usize].1 <= bytes;
+    if !is_whole {
+        return WritePattern::Bulk;
+    }
+    WritePattern::Paced(chunk, span / gaps)
 }

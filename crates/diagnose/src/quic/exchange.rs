@@ -88,7 +88,9 @@ pub struct QuicMessage {
     pub bytes: u64,
     /// Wait before it, in ns: since the last byte of the other host's message, or since its host began the one before.
     pub after: u64,
-    /// Of the peer: it came while data of this host were not acknowledged.
+    /// Time in ns before it in which nothing but the application held its host, if it follows one of the same.
+    pub quiet: u64,
+    /// Of the peer: it came before an answer to the last data of this host could.
     pub is_amid: bool,
 }
 
@@ -142,6 +144,11 @@ impl ExchangeMeter {
         self.quiet += ns;
     }
 
+    /// Packets were lost, or a timer fired for their acknowledgment: the sender had something to send.
+    pub(super) const fn on_loss(&mut self) {
+        self.quiet = 0;
+    }
+
     /// The messages; `None` if there were too many.
     pub(super) fn take_messages(&mut self) -> Option<Vec<QuicMessage>> {
         (!self.is_partial).then(|| core::mem::take(&mut self.messages))
@@ -176,7 +183,9 @@ impl ExchangeMeter {
         };
         match (after, self.messages.last_mut()) {
             (Some(after), _) => {
-                let message = QuicMessage { is_local: true, after, ..QuicMessage::default() };
+                let quiet = if self.last == LastMessage::Local { self.quiet } else { 0 };
+                let message =
+                    QuicMessage { is_local: true, after, quiet, ..QuicMessage::default() };
                 self.begin(now, QuicMessage { bytes: new, ..message });
             }
             (None, Some(last)) => last.bytes += new,
@@ -209,10 +218,19 @@ impl ExchangeMeter {
     }
 
     /// A packet is received.
-    pub(super) fn received(&mut self, now: LogEvent, packet: &QuicPacketRecord<'_>) {
+    pub(super) fn received(
+        &mut self,
+        now: LogEvent,
+        packet: &QuicPacketRecord<'_>,
+        min_rtt: Option<Duration>,
+    ) {
         let is_last =
             |number: u64| packet.acked.iter().any(|&(from, to)| (from..=to).contains(&number));
-        let is_amid = self.acked_at.is_none() && !self.last_number.is_some_and(is_last);
+        // An eighth of a round trip for the resolution of times.
+        let least = min_rtt.map_or(0, Duration::as_nanos);
+        let least = least - least / 8;
+        let is_amid = self.last == LastMessage::Local
+            && now.ns().saturating_sub(self.local_at) < least;
         if self.acked_at.is_none() && self.last_number.is_some_and(is_last) {
             // The peer had it before, by the delay that it reports.
             self.acked_at = Some(now.ns().saturating_sub(packet.ack_delay.unwrap_or(0)));
@@ -229,7 +247,7 @@ impl ExchangeMeter {
                     LastMessage::Local => now.ns().saturating_sub(since),
                     _ => 0,
                 };
-                self.begin(now, QuicMessage { is_local: false, bytes, after, is_amid });
+                self.begin(now, QuicMessage { bytes, after, is_amid, ..QuicMessage::default() });
             }
         }
         if self.last == LastMessage::Local {
@@ -264,8 +282,8 @@ mod tests {
         // Its ACK after a round trip of 30 ms, the answer 50 ms later.
         let ack =
             QuicPacketRecord { has_ack: true, acked: &[(0, 0)], ..QuicPacketRecord::default() };
-        meter.received(at(30), &ack);
-        meter.received(at(80), &packet(7));
+        meter.received(at(30), &ack, None);
+        meter.received(at(80), &packet(7), None);
         assert_eq!(meter.out.remote().total, 50 * MS);
         meter.sent(at(480), &packet(1), 100, None);
         assert_eq!((meter.out.local().count, meter.out.local().total), (1, 400 * MS));
@@ -296,8 +314,8 @@ mod tests {
             ack_delay: Some(25 * MS),
             ..QuicPacketRecord::default()
         };
-        meter.received(LogEvent::new(55 * MS, 2), &acked);
-        meter.received(LogEvent::new(130 * MS, 3), &packet);
+        meter.received(LogEvent::new(55 * MS, 2), &acked, None);
+        meter.received(LogEvent::new(130 * MS, 3), &packet, None);
         // It arrived after half of a round trip of 30 ms, and the answer left 100 ms later.
         assert_eq!(meter.out.remote().total, 100 * MS);
     }
@@ -310,7 +328,7 @@ mod tests {
             QuicPacketRecord { number: Some(0), frames: &frames, ..QuicPacketRecord::default() };
         meter.sent(LogEvent::new(0, 1), &packet, 100, None);
         let answer = QuicPacketRecord { has_ack: true, acked: &[(0, 0)], ..packet };
-        meter.received(LogEvent::new(900 * MS, 2), &answer);
+        meter.received(LogEvent::new(900 * MS, 2), &answer, None);
         assert_eq!((meter.out.remote().count, meter.out.remote().total), (1, 0));
     }
 }

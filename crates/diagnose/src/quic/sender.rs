@@ -426,6 +426,7 @@ impl QuicSender {
         trigger: QuicLossTrigger,
     ) {
         *out.lost.entry(trigger).or_default() += 1;
+        self.exchange.on_loss();
         let Some((space, number)) = kind.space().zip(number) else { return };
         let packet = self.spaces[space].take_lost(number);
         if let Some(packet) = packet {
@@ -489,7 +490,7 @@ impl QuicSender {
     /// A packet is received.
     pub(super) fn received(&mut self, now: LogEvent, packet: &QuicPacketRecord<'_>) {
         self.rhythm.received(now.ns());
-        self.exchange.received(now, packet);
+        self.exchange.received(now, packet, self.round_trips.min);
         if !packet.has_ack {
             self.returning.other(packet.bytes);
         }

@@ -210,6 +210,16 @@ pub(super) fn episodes(
     (sum.count > 0).then_some(sum)
 }
 
+/// Lost time in ns of a window that no congestion event explains, after the first one: without it, slow start would have gone
+/// on. It is that of the events that `keep` selects if these are most.
+pub(super) fn regrowth(analysis: &QuicAnalysis, keep: impl Fn(&QuicEpisode) -> bool) -> u64 {
+    let kept = analysis.episodes.iter().filter(|episode| keep(episode)).count();
+    match kept * 2 > analysis.episodes.len() {
+        true => analysis.lost_time(&analysis.plain_window),
+        false => 0,
+    }
+}
+
 /// Whether most packets of a congestion event arrived, so that it was spurious.
 pub(super) const fn is_spurious(episode: &QuicEpisode) -> bool {
     episode.lost > 0 && episode.spurious * 2 > episode.lost

@@ -7,11 +7,12 @@
 //!
 //! Those of an outage are CC813's, and those of a queue that others share CC835's.
 //!
-//! Cost: that time less the time its bytes take at the rate of the bottleneck. Losses of a
+//! Cost: that time, and that of a window which is still too small afterwards, less the time its bytes take at the rate of the
+//! bottleneck. Losses of a
 //! saturated path cost little: the path stays busy.
 
 use super::QuicRule;
-use super::case::{EpisodeSum, bound, episodes, finding, is_spurious, path_rate, time_of_others};
+use super::case::{EpisodeSum, bound, episodes, finding, is_spurious, path_rate, regrowth, time_of_others};
 use crate::quic::QuicAnalysis;
 use crate::quic::analysis::QuicEpisode;
 use crate::quic::clock::{interval, seconds, time};
@@ -86,7 +87,7 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
     let cost = match time_of_others(analysis) {
         Some(_) => episodes(analysis, |episode| is_loss(episode) && !episode.is_queued)
             .map_or(0, |sum| sum.cost),
-        None => sum.cost,
+        None => sum.cost + regrowth(analysis, is_loss),
     };
     let real = sum.lost - sum.spurious;
     // Packets of a size that vanishes are CC852's.

@@ -3,7 +3,7 @@
 //! Checks for congestion events that took the window to its minimum: by the trigger in the log, or
 //! by a window of at most two datagrams (RFC 9002 section 7.2) that was more than four before.
 //!
-//! Those of an outage are CC813's.
+//! What those of an outage cost is in CC813.
 //!
 //! Cost: the time in which the window limited the sender until it was regained, less the time its
 //! bytes take at the rate of the bottleneck.
@@ -35,19 +35,20 @@ RTT or max_ack_delay makes it more likely: the duration counts from those.",
 };
 
 fn check(analysis: &QuicAnalysis) -> Option<Finding> {
-    let is_kept = |episode: &QuicEpisode| episode.persistent && !episode.after_outage;
-    let sum = episodes(analysis, is_kept)?;
+    let sum = episodes(analysis, |episode| episode.persistent)?;
+    let is_own = |episode: &QuicEpisode| episode.persistent && !episode.after_outage;
+    let cost = episodes(analysis, is_own).map_or(0, |sum| sum.cost);
     let low =
-        analysis.episodes.iter().filter(|e| is_kept(e)).filter_map(|e| e.window_after).min();
+        analysis.episodes.iter().filter(|e| e.persistent).filter_map(|e| e.window_after).min();
     let high =
-        analysis.episodes.iter().filter(|e| is_kept(e)).filter_map(|e| e.window_before).max();
+        analysis.episodes.iter().filter(|e| e.persistent).filter_map(|e| e.window_before).max();
     let title = format!(
         "the window fell to {} {}",
         low.map_or("its minimum".to_owned(), size),
         many(sum.count, "time")
     );
     Some(
-        finding(analysis, &RULE, sum.cost, title)
+        finding(analysis, &RULE, cost, title)
             .at(interval(sum.interval), sum.events)
             .with([
                 count("persistent_congestions", sum.count, "collapses", many(sum.count, "time")),
@@ -67,6 +68,6 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
             ])
             .with(path_rate(analysis))
             .because("every packet of three probe timeouts was lost, or the controller took it so")
-            .unseen(if sum.cost > 0 { bound(analysis) } else { "" }),
+            .unseen(if cost > 0 { bound(analysis) } else { "" }),
     )
 }

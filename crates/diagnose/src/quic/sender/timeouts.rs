@@ -40,6 +40,7 @@ impl QuicSender {
     /// A probe timeout expired: the silence before it was spent on waiting for it.
     pub(super) fn timeout_at(&mut self, out: &mut QuicAnalysis, now: LogEvent) {
         let Some(waited) = self.timeouts.expire(now.at) else { return };
+        self.exchange.on_loss();
         out.timeouts += 1;
         out.unanswered += 1;
         // Nothing is acknowledged, so nothing can grow.
