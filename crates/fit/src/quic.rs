@@ -178,7 +178,10 @@ impl QuicFit {
         if let Some(PolicerFit { rate, burst }) = policer {
             found.overflows = 0;
             found.others.packets.clear();
-            reported("policer", format!("a bucket of {rate} bit/s and {burst} B drops what was lost"));
+            reported(
+                "policer",
+                format!("a bucket of {rate} bit/s and {burst} B drops what was lost"),
+            );
         }
         let way_back = way_back(analysis);
         if let Some(WayBackFit { rate, .. }) = way_back {

@@ -177,9 +177,7 @@ impl ExchangeMeter {
         let after = match self.last {
             LastMessage::None => Some(0),
             LastMessage::Remote => Some(now.ns().saturating_sub(self.remote_at)),
-            LastMessage::Local => {
-                (self.quiet > 0).then(|| now.ns().saturating_sub(self.begun))
-            }
+            LastMessage::Local => (self.quiet > 0).then(|| now.ns().saturating_sub(self.begun)),
         };
         match (after, self.messages.last_mut()) {
             (Some(after), _) => {
@@ -229,8 +227,8 @@ impl ExchangeMeter {
         // An eighth of a round trip for the resolution of times.
         let least = min_rtt.map_or(0, Duration::as_nanos);
         let least = least - least / 8;
-        let is_amid = self.last == LastMessage::Local
-            && now.ns().saturating_sub(self.local_at) < least;
+        let is_amid =
+            self.last == LastMessage::Local && now.ns().saturating_sub(self.local_at) < least;
         if self.acked_at.is_none() && self.last_number.is_some_and(is_last) {
             // The peer had it before, by the delay that it reports.
             self.acked_at = Some(now.ns().saturating_sub(packet.ack_delay.unwrap_or(0)));

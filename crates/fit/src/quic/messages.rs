@@ -71,7 +71,9 @@ pub(super) fn described(found: &Conversation) -> String {
     let waits: u64 = messages.iter().map(|one| one.after).sum();
     let (number, waits) = (messages.len(), waits / 1_000);
     match window {
-        Some(window) => format!("{number} of both hosts, with a window of the application of {window} B"),
+        Some(window) => {
+            format!("{number} of both hosts, with a window of the application of {window} B")
+        }
         None => format!("{number} of both hosts, with waits of {waits} us before them"),
     }
 }
@@ -115,7 +117,8 @@ mod tests {
 
     #[test]
     fn short_silences_within_the_data_are_no_messages_and_pauses_are() {
-        let data = [peer(200, 0, false), local(9_000, 0, 0), local(1_000, 7, 1), local(500, 90, 60)];
+        let data =
+            [peer(200, 0, false), local(9_000, 0, 0), local(1_000, 7, 1), local(500, 90, 60)];
         let found = of(data.to_vec()).unwrap();
         // 97 ms after the begin of the first of them.
         assert_eq!(waits(&found), [(true, 200, 0), (false, 10_000, 0), (false, 500, 97)]);

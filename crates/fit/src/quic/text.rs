@@ -9,8 +9,8 @@ use units::{Bytes, Duration, Rate};
 
 use super::{ACK, IP_UDP, QuicFit};
 use crate::text::{
-    FitDocument, FittedPath, LONGEST, LossPattern, MTU, outage,
-    receive_window_knobs, send_buffer_knobs, transfer,
+    FitDocument, FittedPath, LONGEST, LossPattern, MTU, outage, receive_window_knobs,
+    send_buffer_knobs, transfer,
 };
 use crate::{Message, WayBackFit};
 use tcp::profile::TcpProfile;

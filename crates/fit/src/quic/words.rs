@@ -25,9 +25,10 @@ impl QuicFit {
             "path.forward.reorder" => {
                 Self { late: None, ..left_out(self.late.is_some(), "no reordering was seen")? }
             }
-            "path.return.link" => {
-                Self { way_back: None, ..left_out(self.way_back.is_some(), "no ACKs were seen to wait")? }
-            }
+            "path.return.link" => Self {
+                way_back: None,
+                ..left_out(self.way_back.is_some(), "no ACKs were seen to wait")?
+            },
             "flow.reads.rate" if self.reads.is_none() => {
                 return Err(WordError::Absent("no slow reader was seen"));
             }
@@ -92,5 +93,80 @@ impl QuicFit {
         };
         let writes = if most == Duration::ZERO { WritePattern::Bulk } else { self.writes };
         Ok(Self { conversation, writes, ..self.clone() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{LossEstimate, Message, PolicerFit, WayBackFit};
+
+    /// A server that answers two requests late, over a path with all that can be left out.
+    fn fit() -> QuicFit {
+        let message = |by_client, bytes, after| Message { by_client, bytes, after };
+        let messages = [message(true, 200, 0), message(false, 50_000, 90_000_000)].repeat(2);
+        QuicFit {
+            bytes: 100_000,
+            time: 1_000_000_000,
+            delivered: Vec::new(),
+            windows: Vec::new(),
+            datagram: 1_200,
+            tcp: None,
+            rtt: 20_000_000,
+            rate: Some(10_000_000),
+            buffer: None,
+            losses: LossEstimate { packets: vec![(7, 1_000)], sent: 90, ..LossEstimate::default() },
+            overflows: 0,
+            late: None,
+            per_ack: 2,
+            max_ack_delay: None,
+            windows_of_peer: [None; 2],
+            receiver: "quic-rfc9002",
+            flow_limited: false,
+            reads: None,
+            flight: 50_000,
+            writes: WritePattern::Bulk,
+            conversation: Some(Conversation { messages, held: 0, window: None }),
+            is_client: false,
+            policer: Some(PolicerFit { rate: 1_000_000, burst: 9_000 }),
+            way_back: Some(WayBackFit { rate: 40_000, buffer: 6_000 }),
+            rate_at_least: 800_000,
+            bases: Vec::new(),
+        }
+    }
+
+    fn text(fit: &QuicFit) -> String {
+        fit.scenario("quic-rfc9002", None, crate::LossPattern::Same, 1)
+    }
+
+    #[test]
+    fn changes_leave_out_their_part_of_the_scenario() {
+        let recorded = text(&fit());
+        for (key, value, part) in [
+            ("application.server_waits", "0s", "after = \"90ms\""),
+            ("path.forward.loss", "0%", "policer"),
+            ("path.forward.loss", "0%", "packets = [7]"),
+            ("path.return.link", "none", "40kbit/s"),
+        ] {
+            assert!(recorded.contains(part), "{recorded}");
+            let changed = text(&fit().with_word(key, value).unwrap().unwrap());
+            assert!(!changed.contains(part), "{changed}");
+        }
+        // The server connects to nobody.
+        assert!(recorded.contains("from = \"receiver\""), "{recorded}");
+        let batched = fit().with_word("application.batch", "true").unwrap().unwrap();
+        assert_eq!(batched.conversation.map(|found| found.messages.len()), Some(2));
+        assert_eq!(fit().with_word("path.forward.link.buffer", "9kB"), Ok(None));
+    }
+
+    #[test]
+    fn what_was_not_fitted_cannot_be_changed() {
+        for key in ["path.forward.reorder", "flow.reads.rate", "application.window"] {
+            let value = if key.ends_with("reorder") { "none" } else { "1Gbit/s" };
+            let value = if key.ends_with("window") { "9kB" } else { value };
+            assert!(matches!(fit().with_word(key, value), Err(WordError::Absent(_))), "{key}");
+        }
+        let wrong = fit().with_word("application.batch", "yes");
+        assert_eq!(wrong, Err(WordError::Value("true")));
     }
 }

@@ -12,7 +12,9 @@
 //! saturated path cost little: the path stays busy.
 
 use super::QuicRule;
-use super::case::{EpisodeSum, bound, episodes, finding, is_spurious, path_rate, regrowth, time_of_others};
+use super::case::{
+    EpisodeSum, bound, episodes, finding, is_spurious, path_rate, regrowth, time_of_others,
+};
 use crate::quic::QuicAnalysis;
 use crate::quic::analysis::QuicEpisode;
 use crate::quic::clock::{interval, seconds, time};

@@ -30,8 +30,7 @@ pub(super) fn obey(finding: &mut Finding, analysis: &QuicAnalysis) {
         finding.cost = finding.cost.min(Duration::from_nanos(most));
     }
     if finding.cost < stated && !finding.is_failure {
-        finding.severity =
-            finding.severity.min(severity(analysis, finding.cost.as_nanos()));
+        finding.severity = finding.severity.min(severity(analysis, finding.cost.as_nanos()));
     }
     let bounds = interval((analysis.first, analysis.last));
     finding.interval = widened(finding.interval, finding.cost, bounds);

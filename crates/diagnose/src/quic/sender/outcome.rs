@@ -35,7 +35,8 @@ impl QuicSender {
         out.spacing = if back.is_none() { self.spacing.found() } else { None };
         let (rate, min_rtt) = (self.delivery.rate, self.round_trips.min.map(Duration::as_nanos));
         // What the way back lets pass is no rate of the way there, unless ACKs are lost on it and the queue there was full.
-        let is_seen = |back: ReturnPath| back.is_thinned && out.episodes.iter().any(|one| one.is_queued);
+        let is_seen =
+            |back: ReturnPath| back.is_thinned && out.episodes.iter().any(|one| one.is_queued);
         let is_of_path = rate > 0.0 && back.is_none_or(is_seen);
         let delivered = (is_of_path && min_rtt.is_some_and(|min| busy >= min)).then_some(rate);
         out.bottleneck = out.spacing.map(|spacing| spacing.rate).or(delivered);

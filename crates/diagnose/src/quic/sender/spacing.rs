@@ -23,6 +23,13 @@ const SINGLE: f64 = 0.9;
 /// Logs with times in milliseconds show no spacing.
 const COARSE: u64 = 1_000_000;
 
+/// Whether a rate that fell is looked for: only at the end, as it takes longer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fall {
+    Ignored,
+    Sought,
+}
+
 /// A spacing: when the ACK came, and its rate in bytes per second.
 #[derive(Debug, Clone, Copy)]
 struct PacketSpacing {
@@ -96,7 +103,7 @@ impl SpacingMeter {
         self.all.push(PacketSpacing { at: ack.at, rate: ack.acked as f64 / spacing.as_secs_f64() });
         if self.all.len() >= FEWEST && self.all.len() >= self.rated + self.rated / 8 {
             self.rated = self.all.len();
-            self.rate = self.found().map(|found| found.rate);
+            self.rate = self.estimate(Fall::Ignored).map(|found| found.rate);
         }
     }
 
@@ -120,6 +127,10 @@ impl SpacingMeter {
 
     /// The rate of the bottleneck.
     pub(super) fn found(&self) -> Option<QuicSpacing> {
+        self.estimate(Fall::Sought)
+    }
+
+    fn estimate(&self, fall: Fall) -> Option<QuicSpacing> {
         if !self.is_fine || self.all.len() < FEWEST {
             return None;
         }
@@ -128,32 +139,50 @@ impl SpacingMeter {
             // Of those with as many, the first.
             a.count().cmp(&b.count()).then(b.from.cmp(&a.from))
         })?;
+        if fall == Fall::Sought
+            && let Some(fell) = self.fallen(&rates, usual)
+        {
+            return Some(fell);
+        }
         let least = FEWEST.max(rates.len() / PART);
         let is_rate = |one: &Cluster| one.count() >= least && one.stands_out(&rates);
-        let highest = Cluster::all(&rates).find(is_rate)?;
-        // Of the windows about it, the one with most.
-        let near = |one: &Cluster| rates[one.from] * EQUAL >= rates[highest.from];
-        let highest = Cluster::all(&rates)
-            .skip(highest.from)
-            .take_while(near)
-            .max_by(|a, b| a.count().cmp(&b.count()).then(b.from.cmp(&a.from)))?;
+        let highest = Cluster::all(&rates).find(is_rate)?.largest_near(&rates);
         let (high, low) = (highest.rate(&rates), usual.rate(&rates));
         if high <= low * EQUAL || !usual.stands_out(&rates) {
             return Some(self.spacing(high, None));
         }
-        let is = |rate: f64| {
-            move |one: &&PacketSpacing| one.rate * EQUAL >= rate && one.rate <= rate * EQUAL
-        };
-        let end = self.all.iter().rfind(is(high)).map(|one| one.at)?;
-        let before = self.all.iter().filter(|one| one.at <= end).count();
-        let after = self.all.iter().filter(|one| one.at > end).filter(is(low)).count();
-        // The higher rate before that time, the lower one after it.
-        if highest.count() * 2 >= before && after * 10 >= usual.count() * 9 {
-            return Some(self.spacing(high, Some((end.as_nanos(), low))));
-        }
         // A few packets that come late leave a short spacing to the next.
         let rate = if usual.count() * 2 >= rates.len() { low } else { high };
         Some(self.spacing(rate, None))
+    }
+
+    /// A rate of the first spacings, if nearly all with the usual, lower one come after them.
+    fn fallen(&self, rates: &[f64], usual: Cluster) -> Option<QuicSpacing> {
+        let low = usual.rate(rates);
+        let is = |rate: f64| {
+            move |one: &&PacketSpacing| one.rate * EQUAL >= rate && one.rate <= rate * EQUAL
+        };
+        let has_fallen = |high: &Cluster| {
+            let rate = high.rate(rates);
+            let end = self.all.iter().rfind(is(rate)).map(|one| one.at)?;
+            let before = self.all.iter().filter(|one| one.at <= end).count();
+            let after = self.all.iter().filter(|one| one.at > end).filter(is(low)).count();
+            let is_fall = high.count() * 2 >= before && after * 10 >= usual.count() * 9;
+            is_fall.then(|| self.spacing(rate, Some((end.as_nanos(), low))))
+        };
+        let mut rest = 0;
+        while rest < usual.from {
+            let high = Cluster::all(rates).skip(rest).find(|one| one.count() >= FEWEST)?;
+            let high = high.largest_near(rates);
+            if high.rate(rates) <= low * EQUAL || !usual.stands_out(rates) {
+                return None;
+            }
+            if let Some(fell) = has_fallen(&high).filter(|_| high.stands_out(rates)) {
+                return Some(fell);
+            }
+            rest = high.to;
+        }
+        None
     }
 
     const fn spacing(&self, rate: f64, fell: Option<(u64, f64)>) -> QuicSpacing {
@@ -178,6 +207,16 @@ impl Cluster {
             }
             Self { from, to }
         })
+    }
+
+    /// Of the clusters that begin within this one, the one with most.
+    fn largest_near(self, rates: &[f64]) -> Self {
+        let near = |one: &Self| rates[one.from] * EQUAL >= rates[self.from];
+        Self::all(rates)
+            .skip(self.from)
+            .take_while(near)
+            .max_by(|a, b| a.count().cmp(&b.count()).then(b.from.cmp(&a.from)))
+            .unwrap_or(self)
     }
 
     const fn count(&self) -> usize {
@@ -232,7 +271,8 @@ mod tests {
         let alone = found((0..200).map(|_| 2_000)).unwrap();
         assert!(is_near(alone.rate, 1.2e6) && alone.fell.is_none(), "{alone:?}");
         // Beside others, of which one, two or three packets are between: a third of the rate or less.
-        let shared = found((0..200).map(|n| if n % 7 == 0 { 2_000 } else { 3_000 + n % 5 * 1_000 }));
+        let shared =
+            found((0..200).map(|n| if n % 7 == 0 { 2_000 } else { 3_000 + n % 5 * 1_000 }));
         assert!(is_near(shared.unwrap().rate, 1.2e6), "{shared:?}");
         // A packet in sixteen is late, and the next one on time.
         let late = found((0..500).map(|n| [2_400, 1_600].get(n % 16).copied().unwrap_or(2_000)));
@@ -241,6 +281,9 @@ mod tests {
 
     #[test]
     fn a_rate_that_falls_has_a_time() {
+        // Ten of 800 are enough, if they are the first.
+        let early = found((0..800).map(|n| if n < 10 { 2_000 } else { 9_000 })).unwrap();
+        assert!(early.fell.is_some(), "{early:?}");
         let fell = found((0..300).map(|n| if n < 60 { 2_000 } else { 9_000 })).unwrap();
         let (at, low) = fell.fell.unwrap();
         assert!(is_near(fell.rate, 1.2e6) && is_near(low, 2_400.0 / 9e-3), "{fell:?}");

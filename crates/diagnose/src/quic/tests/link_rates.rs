@@ -119,8 +119,8 @@ fn a_link_that_carries_more_than_the_transfer_gets_is_shared() {
     let cost = shared.cost.as_secs_f64();
     assert!((1.0..1.25).contains(&cost), "{cost}");
     // Alone it has all of it.
-    let mut alone = Transfer::new(40);
-    alone.clocked(40, (0..800).map(|_| 500));
+    let mut alone = Transfer::new(80);
+    alone.clocked(80, (0..800).map(|_| 500));
     let (_, diagnosis) = alone.finish();
     assert_eq!(found(&diagnosis, "CC835").severity, Severity::Note);
 }
