@@ -86,7 +86,8 @@ mod tests {
     const RTT: u64 = 40 * MS;
 
     fn of(messages: Vec<QuicMessage>) -> Option<Conversation> {
-        let transfer = QuicTransfer { messages, ..QuicTransfer::default() };
+        let mut transfer = QuicTransfer::default();
+        transfer.messages = messages;
         conversation(&transfer, Some(false), RTT)
     }
 
