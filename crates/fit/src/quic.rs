@@ -1,17 +1,21 @@
 //! Fits the data of a QUIC connection, from the log of the host that sends them.
 
 mod losses;
+mod messages;
 mod text;
+mod words;
 
 use diagnose::quic::transfer::{QuicRoundTrip, QuicTransfer};
 use diagnose::quic::{QuicAnalysis, QuicLimiter};
 
 use crate::fitted::{Basis, FitError, ReorderingFit, late};
-use crate::{LossEstimate, WritePattern};
+use crate::{Conversation, LossEstimate, PolicerFit, WayBackFit, WritePattern};
 use losses::QueueLosses;
 
 /// Headers of IPv4 and UDP, which a log of QUIC does not count; one of TCP counts all headers.
 const IP_UDP: u64 = 28;
+/// IP bytes of an ACK.
+const ACK: u64 = 60;
 /// Fewest packets with data that were acknowledged; fewer show neither a rate nor a sender.
 const LEAST_PACKETS: usize = 20;
 /// Fewest samples of the spacing of ACKs that give a rate.
@@ -71,6 +75,16 @@ pub struct QuicFit {
     pub flight: u64,
     /// Write pattern of the application.
     pub writes: WritePattern,
+    /// Messages of both hosts, if they take turns.
+    pub conversation: Option<Conversation>,
+    /// The host of the log is the client.
+    pub is_client: bool,
+    /// A token bucket that drops packets.
+    pub policer: Option<PolicerFit>,
+    /// The link for which ACKs waited.
+    pub way_back: Option<WayBackFit>,
+    /// Largest rate of the deliveries in bit/s of IP packets: what the path carries at least.
+    pub rate_at_least: u64,
     /// Basis of the estimates.
     pub bases: Vec<Basis>,
 }
@@ -140,7 +154,11 @@ impl QuicFit {
         let together = spacing(transfer, &transfer.round_trips, headers);
         // A queue that does not last a round trip shows less than the rate.
         let is_busy = analysis.time(QuicLimiter::Path) as f64 / active >= HELD;
-        let rate = if is_busy && busy.is_some() { busy } else { busy.max(together) };
+        let is_measured = analysis.spacing.is_some() || analysis.return_path.is_some();
+        let rate = match is_measured || is_busy && busy.is_some() {
+            true => busy,
+            false => busy.max(together),
+        };
         let why = match rate {
             Some(rate) if busy == Some(rate) => {
                 format!("{rate} bit/s: largest delivery rate of a round trip with a queue")
@@ -152,7 +170,23 @@ impl QuicFit {
         };
         reported("rate", why);
 
-        let found = QueueLosses::of(transfer, rtt);
+        let mut found = QueueLosses::of(transfer, rtt);
+        let policer = analysis.policer.map(|policer| PolicerFit {
+            rate: (policer.rate * 8.0 * wire) as u64,
+            burst: (policer.burst * wire) as u64,
+        });
+        if let Some(PolicerFit { rate, burst }) = policer {
+            found.overflows = 0;
+            found.others.packets.clear();
+            reported(
+                "policer",
+                format!("a bucket of {rate} bit/s and {burst} B drops what was lost"),
+            );
+        }
+        let way_back = way_back(analysis);
+        if let Some(WayBackFit { rate, .. }) = way_back {
+            reported("way back", format!("{rate} bit/s by the spacing of ACKs"));
+        }
         let overflows = found.overflows;
         let buffer = rate
             .filter(|_| overflows > 0)
@@ -210,9 +244,7 @@ impl QuicFit {
             limit.into_iter().filter(|(held, _)| *held).filter_map(|(_, window)| window).min();
         // A window that is not returned within a round trip waits for its reader.
         let by_window = limit.map(|window| window as f64 * 8e9 / rtt as f64);
-        let path = rate.unwrap_or(u64::MAX) as f64;
-        let reads =
-            by_window.filter(|bound| goodput < UNREAD * bound.min(path)).map(|_| goodput as u64);
+        let reads = by_window.filter(|bound| goodput < UNREAD * bound).map(|_| goodput as u64);
         if let Some(window) = limit {
             let whose = if by_connection { "connection" } else { "stream" };
             reported(
@@ -247,6 +279,15 @@ impl QuicFit {
                 format!("it writes {bytes} B every {} us, on average", every / 1_000),
             );
         }
+        let conversation = match (limit, tcp) {
+            (None, None) => messages::conversation(transfer, analysis.client, rtt),
+            _ => None,
+        };
+        if let Some(conversation) = &conversation {
+            reported("messages", messages::described(conversation));
+        }
+        let peak = analysis.rates.largest(0).unwrap_or(0.0);
+        let rate_at_least = (peak * 8.0 * wire).max(goodput) as u64;
         let since = |at: u64| at.saturating_sub(first);
         let delivered = transfer.delivered.iter().map(|one| (since(one.at), one.bytes)).collect();
         let windows = transfer.delivered.iter().filter_map(|one| Some((one.bytes, one.window?)));
@@ -272,9 +313,22 @@ impl QuicFit {
             reads,
             flight: analysis.max_in_flight.unwrap_or(0),
             writes,
+            conversation,
+            is_client: analysis.client.unwrap_or(true),
+            policer,
+            way_back,
+            rate_at_least,
             bases,
         })
     }
+}
+
+/// The link for which ACKs waited, with a queue for the longest wait.
+fn way_back(analysis: &QuicAnalysis) -> Option<WayBackFit> {
+    let rate = analysis.return_path.filter(|&rate| rate > 0.0)?;
+    let [min, _, max] = analysis.round_trips?;
+    let buffer = (rate * max.saturating_sub(min) as f64 / 1e9) as u64 + ACK;
+    Some(WayBackFit { rate: (rate * 8.0) as u64, buffer })
 }
 
 /// Bytes of a full-sized TCP packet. A packet of the log may be a burst of several segments, each
@@ -400,5 +454,11 @@ fn writes(transfer: &QuicTransfer, least: u64, window: u64) -> WritePattern {
     }
     let gaps = writes.len() as u64 - 1;
     let bytes: u64 = writes[..gaps as usize].iter().map(|write| write.1).sum();
-    WritePattern::Paced((bytes / gaps).max(1), span / gaps)
+    let chunk = (bytes / gaps).max(1);
+    // A pattern of some small writes before the data is none of the data.
+    let is_whole = writes[gaps as usize].1 <= bytes;
+    if !is_whole {
+        return WritePattern::Bulk;
+    }
+    WritePattern::Paced(chunk, span / gaps)
 }

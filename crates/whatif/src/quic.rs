@@ -1,6 +1,8 @@
 //! QUIC transfers, from the log of their sender.
 
-use fit::{FitError, LossPattern, QuicFit};
+use fit::{
+    Basis, FitError, FittedTransfer, LossPattern, PathDoubt, QuicFit, RecordedTransfer, WordError,
+};
 use ingest::inputs::QuicConnection;
 use quic::flow_control::Windows;
 use quic::profile::QuicProfile;
@@ -73,6 +75,76 @@ fn is_known(profile: &str) -> bool {
     TcpProfile::named(profile).is_some() || QuicProfile::named(profile).is_some()
 }
 
+/// A queue of a path that holds little, in bytes.
+const LEAST_QUEUE: u64 = 30_000;
+/// Error of the recorded sender above which other explanations of the log are tried.
+const MAX_OTHER_ERROR: f64 = 0.05;
+
+/// A logged transfer, with the changes that are no keys of its scenario, and what the log leaves open about its path.
+#[derive(Debug, Clone)]
+struct LoggedTransfer(QuicFit);
+
+impl FittedTransfer for LoggedTransfer {
+    fn recorded(&self) -> RecordedTransfer<'_> {
+        self.0.recorded()
+    }
+
+    fn windows(&self) -> &[(u64, u64)] {
+        FittedTransfer::windows(&self.0)
+    }
+
+    fn starts_with_data(&self) -> bool {
+        self.0.starts_with_data()
+    }
+
+    fn ahead(&self) -> u64 {
+        self.0.ahead()
+    }
+
+    fn is_random(&self) -> bool {
+        self.0.is_random()
+    }
+
+    fn has_full_queue(&self) -> bool {
+        self.0.has_full_queue()
+    }
+
+    fn with_word(
+        &self,
+        key: &str,
+        value: &str,
+    ) -> Result<Option<Box<dyn FittedTransfer>>, WordError> {
+        let changed = self.0.with_word(key, value)?;
+        Ok(changed.map(|one| Box::new(Self(one)) as Box<dyn FittedTransfer>))
+    }
+
+    fn other_paths(&self) -> Vec<(PathDoubt, Box<dyn FittedTransfer>)> {
+        let fit = &self.0;
+        let with = |changed: QuicFit| Box::new(Self(changed)) as Box<dyn FittedTransfer>;
+        let mut others = Vec::new();
+        if fit.rate.is_none() {
+            let rate = Some(fit.rate_at_least.max(1));
+            others.push((PathDoubt::Rate, with(QuicFit { rate, ..fit.clone() })));
+        }
+        if let (Some(rate), None) = (fit.rate, fit.buffer) {
+            let product = (rate as f64 / 8.0 * fit.rtt as f64 / 1e9) as u64;
+            for products in [1, 2] {
+                let buffer = Some((products * product).max(LEAST_QUEUE));
+                others.push((PathDoubt::Queue, with(QuicFit { buffer, ..fit.clone() })));
+            }
+        }
+        others
+    }
+
+    fn bases(&self) -> &[Basis] {
+        self.0.recorded().bases
+    }
+
+    fn scenario(&self, profile: &str, cc: Option<&str>, losses: LossPattern, seed: u64) -> String {
+        self.0.scenario(profile, cc, losses, seed)
+    }
+}
+
 impl WhatIf {
     /// Simulates what `question` requests for a QUIC connection whose data were kept
     /// ([`ReadMode::keeps_quic`](ingest::inputs::ReadMode::keeps_quic)). Its `sender` is the recorded one, if
@@ -99,15 +171,27 @@ impl WhatIf {
     ) -> Result<Self, WhatIfError> {
         let fitted = fit_of(connection, question.sender.as_deref()).map_err(WhatIfError::Fit)?;
         let possible = possible(connection, question.sender.as_deref());
-        let senders = possible.into_iter().map(|(profile, cc)| PossibleSender {
-            profile,
-            cc: Some(cc),
-            shown_by_windows: None,
-        });
-        let (mut answer, best) = Self::candidates(&fitted, senders.collect(), stop, None)?;
+        let senders = || {
+            let senders = possible.iter().map(|&(profile, cc)| PossibleSender {
+                profile,
+                cc: Some(cc),
+                shown_by_windows: None,
+            });
+            senders.collect()
+        };
+        let mut fitted = LoggedTransfer(fitted);
+        let (mut answer, mut best) = Self::candidates(&fitted, senders(), stop, None)?;
+        if best.error > MAX_OTHER_ERROR
+            && let Some(simple) = fitted.0.without_conversation().map(LoggedTransfer)
+        {
+            let other = Self::candidates(&simple, senders(), stop, None)?;
+            if other.1.error < best.error {
+                ((answer, best), fitted) = (other, simple);
+            }
+        }
         let asked = WhatIfRequest { sender: None, ..question.clone() };
         answer.alternatives = if asked == WhatIfRequest::default() {
-            suggested(&fitted, &best, stop)?
+            suggested(&fitted.0, &best, stop)?
         } else {
             let senders = &[];
             let path = FittedPath { fitted: &fitted, best: &best, senders, stop, kernels: None };

@@ -34,8 +34,33 @@ pub struct QuicEpisode {
     pub by_timeout: bool,
     /// Whether it began with CE marks rather than losses.
     pub by_ce: bool,
+    /// Whether a queue was standing when it began.
+    pub is_queued: bool,
+    /// Whether it followed several probe timeouts in a row.
+    pub after_outage: bool,
     /// Time in which the window limited the sender, until it was regained.
     pub span: QuicSpan,
+}
+
+/// The rate of the bottleneck by the spacing of packets that waited there one behind the other.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct QuicSpacing {
+    /// Rate in bytes per second.
+    pub rate: f64,
+    /// When it fell for the rest of the transfer, in ns, and the rate after that.
+    pub fell: Option<(u64, f64)>,
+    /// Time in which the spacings show it busy, in ns, and the bytes of the transfer that it carried then.
+    pub busy: (u64, u64),
+    /// Begin of the first spacing and end of the last one, in ns.
+    pub interval: (u64, u64),
+}
+
+impl QuicSpacing {
+    /// Time in ns in which the link carried what others sent.
+    pub fn of_others(&self) -> u64 {
+        let (ns, bytes) = self.busy;
+        ns.saturating_sub((bytes as f64 * 1e9 / self.rate.max(1.0)) as u64)
+    }
 }
 
 /// Reordering of packets that were declared lost and arrived.
@@ -251,8 +276,10 @@ pub struct QuicAnalysis {
     pub max_in_flight: Option<u64>,
     /// Largest datagram.
     pub datagram: u64,
-    /// Rate of the bottleneck while it had a queue, in bytes per second.
+    /// Rate of the bottleneck, in bytes per second: by the spacing of packets, or while it had a queue.
     pub bottleneck: Option<f64>,
+    /// The rate of the bottleneck by the spacing of packets.
+    pub spacing: Option<QuicSpacing>,
     /// Time budget of the side that sends the data.
     pub budget: QuicBudget,
     /// Slow start before the first congestion event.
@@ -348,8 +375,12 @@ impl QuicAnalysis {
         self.lost.values().sum()
     }
 
-    /// Whether a queue was standing for at least a round trip, so that the rate of the bottleneck
-    /// is known.
+    /// Whether a queue was standing for at least a round trip.
+    pub fn has_standing_queue(&self) -> bool {
+        self.round_trips.is_some_and(|[min, ..]| self.time(QuicLimiter::Path) >= min)
+    }
+
+    /// Whether the rate of the bottleneck is known.
     pub fn is_bottleneck_known(&self) -> bool {
         self.bottleneck.is_some()
     }

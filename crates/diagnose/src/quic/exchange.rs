@@ -76,6 +76,24 @@ impl QuicExchange {
     }
 }
 
+/// Most messages that are kept.
+const MOST_MESSAGES: usize = 4_000;
+
+/// A message of a host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct QuicMessage {
+    /// It is of the host of the log.
+    pub is_local: bool,
+    /// Its stream bytes.
+    pub bytes: u64,
+    /// Wait before it, in ns: since the last byte of the other host's message, or since its host began the one before.
+    pub after: u64,
+    /// Time in ns before it in which nothing but the application held its host, if it follows one of the same.
+    pub quiet: u64,
+    /// Of the peer: it came before an answer to the last data of this host could.
+    pub is_amid: bool,
+}
+
 /// Whose bytes were the last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum LastMessage {
@@ -99,6 +117,19 @@ pub(super) struct ExchangeMeter {
     quiet: u64,
     /// When the last round began.
     round_at: Option<u64>,
+    /// The messages, if they are few enough, and when the last one began.
+    messages: Vec<QuicMessage>,
+    begun: u64,
+    is_partial: bool,
+}
+
+/// Stream bytes of a packet on bidirectional streams.
+fn message_bytes(packet: &QuicPacketRecord<'_>) -> u64 {
+    let bytes = packet.frames.iter().map(|frame| match *frame {
+        QuicFrame::Stream { id, length, .. } if id & 2 == 0 => length,
+        _ => 0,
+    });
+    bytes.sum()
 }
 
 /// Whether a packet has stream bytes of a bidirectional stream.
@@ -113,16 +144,50 @@ impl ExchangeMeter {
         self.quiet += ns;
     }
 
-    /// A packet is sent; `is_new`: it has stream bytes that were not sent before.
+    /// Packets were lost, or a timer fired for their acknowledgment: the sender had something to send.
+    pub(super) const fn on_loss(&mut self) {
+        self.quiet = 0;
+    }
+
+    /// The messages; `None` if there were too many.
+    pub(super) fn take_messages(&mut self) -> Option<Vec<QuicMessage>> {
+        (!self.is_partial).then(|| core::mem::take(&mut self.messages))
+    }
+
+    /// A message begins.
+    fn begin(&mut self, now: LogEvent, message: QuicMessage) {
+        self.begun = now.ns();
+        self.is_partial |= self.messages.len() >= MOST_MESSAGES;
+        if !self.is_partial {
+            self.messages.push(message);
+        }
+    }
+
+    /// A packet is sent with `new` stream bytes that were not sent before.
     pub(super) fn sent(
         &mut self,
         now: LogEvent,
         packet: &QuicPacketRecord<'_>,
-        is_new: bool,
+        new: u64,
         min_rtt: Option<Duration>,
     ) {
-        if !is_new || !has_message(packet) {
+        if new == 0 || !has_message(packet) {
             return;
+        }
+        let after = match self.last {
+            LastMessage::None => Some(0),
+            LastMessage::Remote => Some(now.ns().saturating_sub(self.remote_at)),
+            LastMessage::Local => (self.quiet > 0).then(|| now.ns().saturating_sub(self.begun)),
+        };
+        match (after, self.messages.last_mut()) {
+            (Some(after), _) => {
+                let quiet = if self.last == LastMessage::Local { self.quiet } else { 0 };
+                let message =
+                    QuicMessage { is_local: true, after, quiet, ..QuicMessage::default() };
+                self.begin(now, QuicMessage { bytes: new, ..message });
+            }
+            (None, Some(last)) => last.bytes += new,
+            (None, None) => {}
         }
         match self.last {
             LastMessage::None => self.out.messages += 1,
@@ -151,14 +216,37 @@ impl ExchangeMeter {
     }
 
     /// A packet is received.
-    pub(super) fn received(&mut self, now: LogEvent, packet: &QuicPacketRecord<'_>) {
+    pub(super) fn received(
+        &mut self,
+        now: LogEvent,
+        packet: &QuicPacketRecord<'_>,
+        min_rtt: Option<Duration>,
+    ) {
         let is_last =
             |number: u64| packet.acked.iter().any(|&(from, to)| (from..=to).contains(&number));
+        // An eighth of a round trip for the resolution of times.
+        let least = min_rtt.map_or(0, Duration::as_nanos);
+        let least = least - least / 8;
+        let is_amid =
+            self.last == LastMessage::Local && now.ns().saturating_sub(self.local_at) < least;
         if self.acked_at.is_none() && self.last_number.is_some_and(is_last) {
-            self.acked_at = Some(now.ns());
+            // The peer had it before, by the delay that it reports.
+            self.acked_at = Some(now.ns().saturating_sub(packet.ack_delay.unwrap_or(0)));
         }
         if !has_message(packet) {
             return;
+        }
+        let bytes = message_bytes(packet);
+        match (self.last, self.messages.last_mut()) {
+            (LastMessage::Remote, Some(last)) => last.bytes += bytes,
+            (last, _) => {
+                let since = self.acked_at.unwrap_or(now.ns()).max(self.local_at);
+                let after = match last {
+                    LastMessage::Local => now.ns().saturating_sub(since),
+                    _ => 0,
+                };
+                self.begin(now, QuicMessage { bytes, after, is_amid, ..QuicMessage::default() });
+            }
         }
         if self.last == LastMessage::Local {
             let since = self.acked_at.unwrap_or(now.ns()).max(self.local_at);
@@ -188,24 +276,46 @@ mod tests {
             ..QuicPacketRecord::default()
         };
         let at = |ms: u64| LogEvent::new(ms * MS, ms);
-        meter.sent(at(0), &packet(0), true, None);
+        meter.sent(at(0), &packet(0), 100, None);
         // Its ACK after a round trip of 30 ms, the answer 50 ms later.
         let ack =
             QuicPacketRecord { has_ack: true, acked: &[(0, 0)], ..QuicPacketRecord::default() };
-        meter.received(at(30), &ack);
-        meter.received(at(80), &packet(7));
+        meter.received(at(30), &ack, None);
+        meter.received(at(80), &packet(7), None);
         assert_eq!(meter.out.remote().total, 50 * MS);
-        meter.sent(at(480), &packet(1), true, None);
+        meter.sent(at(480), &packet(1), 100, None);
         assert_eq!((meter.out.local().count, meter.out.local().total), (1, 400 * MS));
         // A retransmission is no message.
-        meter.sent(at(500), &packet(2), false, None);
+        meter.sent(at(500), &packet(2), 0, None);
         // Two parts of a message with a pause, and a rest.
         meter.on_quiet(60 * MS);
-        meter.sent(at(560), &packet(3), true, None);
+        meter.sent(at(560), &packet(3), 100, None);
         meter.on_quiet(3_000 * MS);
-        meter.sent(at(3_560), &packet(4), true, None);
+        meter.sent(at(3_560), &packet(4), 100, None);
         assert_eq!((meter.out.pauses, meter.out.pause_rests), (60 * MS, 3_000 * MS));
         assert_eq!(meter.out.messages, 4);
+        let messages = meter.take_messages().unwrap();
+        let waits: Vec<_> = messages.iter().map(|one| (one.is_local, one.after / MS)).collect();
+        assert_eq!(waits, [(true, 0), (false, 50), (true, 400), (true, 80), (true, 3_000)]);
+    }
+
+    #[test]
+    fn a_delayed_ack_is_no_part_of_the_wait_of_the_peer() {
+        let mut meter = ExchangeMeter::default();
+        let frames = data();
+        let packet =
+            QuicPacketRecord { number: Some(0), frames: &frames, ..QuicPacketRecord::default() };
+        meter.sent(LogEvent::new(0, 1), &packet, 100, None);
+        let acked = QuicPacketRecord {
+            has_ack: true,
+            acked: &[(0, 0)],
+            ack_delay: Some(25 * MS),
+            ..QuicPacketRecord::default()
+        };
+        meter.received(LogEvent::new(55 * MS, 2), &acked, None);
+        meter.received(LogEvent::new(130 * MS, 3), &packet, None);
+        // It arrived after half of a round trip of 30 ms, and the answer left 100 ms later.
+        assert_eq!(meter.out.remote().total, 100 * MS);
     }
 
     #[test]
@@ -214,9 +324,9 @@ mod tests {
         let frames = data();
         let packet =
             QuicPacketRecord { number: Some(0), frames: &frames, ..QuicPacketRecord::default() };
-        meter.sent(LogEvent::new(0, 1), &packet, true, None);
+        meter.sent(LogEvent::new(0, 1), &packet, 100, None);
         let answer = QuicPacketRecord { has_ack: true, acked: &[(0, 0)], ..packet };
-        meter.received(LogEvent::new(900 * MS, 2), &answer);
+        meter.received(LogEvent::new(900 * MS, 2), &answer, None);
         assert_eq!((meter.out.remote().count, meter.out.remote().total), (1, 0));
     }
 }

@@ -49,6 +49,11 @@ impl QuicHandshake {
         self.complete?.checked_sub(self.began?)
     }
 
+    /// Bytes received before it was complete.
+    pub const fn bytes_received(&self) -> u64 {
+        self.received
+    }
+
     pub(super) const fn lift_amplification_limit(&mut self) {
         self.validated = true;
     }

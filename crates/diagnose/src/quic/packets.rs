@@ -16,6 +16,8 @@ const MAX_PACKETS: usize = 1 << 17;
 pub(super) struct SentPacket {
     pub(super) at: Instant,
     pub(super) bytes: u64,
+    /// Bytes of 1-RTT packets sent up to this one.
+    pub(super) total: u64,
     pub(super) eliciting: bool,
     /// Bytes in flight as this analysis counts them.
     pub(super) counts: bool,

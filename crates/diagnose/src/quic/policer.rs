@@ -1,7 +1,7 @@
 //! Whether a token bucket without a queue drops the packets that were lost.
 //!
 //! The bucket is replayed over all packets with data in the order of their transmission: its rate is that of the bytes
-//! that arrived between the first and the last loss, as it is empty at both. A bucket, and a queue that overflows, are
+//! that arrived between the first and the last loss, as it is empty at both, or between two of them if it was full meanwhile. A bucket, and a queue that overflows, are
 //! full at the losses. A queue delays the packets that it holds, a policer none.
 
 use units::{Duration, Instant};
@@ -12,6 +12,9 @@ const MAX_PACKETS: usize = 1 << 16;
 const FEWEST: usize = 10;
 /// Rates that are tried, relative to that between the losses, in hundredths: the bucket fills in pauses.
 const RATES: core::ops::RangeInclusive<u64> = 97..=115;
+/// Bytes that pass between two losses, at least, for their rate to be the bucket's, and parts of such intervals that are tried.
+const LONG: u64 = 20_000;
+const FAST: usize = 3;
 /// The bucket has at most this part of its depth left at a loss, and this part of the losses is there.
 const EMPTY: f64 = 0.8;
 const MOST: f64 = 0.9;
@@ -77,7 +80,31 @@ impl PacketOutcomes {
             part.iter().filter(|one| !one.is_lost).map(|one| one.bytes).sum::<u64>()
         };
         let mean = arrived(&all[first..=last]) as f64 / span.as_secs_f64();
-        let tried = RATES.filter_map(|rate| replay(all, mean * rate as f64 / 1e2, min_rtt?));
+        // A bucket that was full in between lets less pass: between two losses it is empty at both ends, and the fastest
+        // of such intervals are those of its rate.
+        let lost_at: Vec<usize> = (first..=last).filter(|&index| all[index].is_lost).collect();
+        let mut passed = vec![0];
+        for one in all.iter() {
+            let bytes = if one.is_lost { 0 } else { one.bytes };
+            passed.push(passed.last().copied().unwrap_or(0) + bytes);
+        }
+        let mut end = 0;
+        let between = lost_at.iter().filter_map(|&from| {
+            while end < lost_at.len() && passed[lost_at[end]] < passed[from] + LONG {
+                end += 1;
+            }
+            let to = *lost_at.get(end)?;
+            let span = all[to].sent.since(all[from].sent);
+            (!span.is_zero()).then(|| (passed[to] - passed[from]) as f64 / span.as_secs_f64())
+        });
+        let mut between: Vec<f64> = between.collect();
+        between.sort_by(f64::total_cmp);
+        let fast = (1..=FAST).filter_map(|part| between.get(between.len() * part / (FAST + 1)));
+        let rates: Vec<f64> =
+            [mean].into_iter().chain(fast.copied()).chain(between.last().copied()).collect();
+        let tried =
+            rates.into_iter().flat_map(|base| RATES.map(move |rate| base * rate as f64 / 1e2));
+        let tried = tried.filter_map(|rate| replay(all, rate, min_rtt?));
         // Of those that explain as many losses, the one whose bucket is emptiest at all of them.
         let best = tried.max_by(|a, b| a.0.lost.0.cmp(&b.0.lost.0).then(a.1.total_cmp(&b.1)))?;
         Some(best.0)
@@ -145,6 +172,27 @@ mod tests {
             all.arrived(at, PACKET, Some(at + rtt + queue));
         }
         all
+    }
+
+    /// A window that is mostly below the rate fills the bucket again: less than its rate passes on the whole.
+    #[test]
+    fn a_bucket_that_was_full_between_its_losses_is_found() {
+        let (mut all, mut level, mut at) = (PacketOutcomes::default(), 0.0_f64, Instant::ZERO);
+        let rtt = Duration::from_millis(40);
+        for n in 0..6_000_u64 {
+            // 0.5 MB/s for 500 packets, then 1.5 MB/s for 100.
+            let gap = Duration::from_micros(if n % 600 < 500 { 2_400 } else { 800 });
+            at += gap;
+            level = (level - 1e6 * gap.as_secs_f64()).max(0.0);
+            if level > 30_000.0 - PACKET as f64 {
+                all.lost(at, PACKET);
+                continue;
+            }
+            level += PACKET as f64;
+            all.arrived(at, PACKET, Some(at + rtt));
+        }
+        let policer = all.policer(Some(rtt));
+        assert!(policer.is_some_and(|one| (one.rate / 1e6 - 1.0).abs() < 0.1), "{policer:?}");
     }
 
     #[test]

@@ -79,6 +79,9 @@ pub const QUIC_RULES: &[QuicRule] = &[
 /// Code of the finding that the path is saturated.
 pub(super) const SATURATED: &str = cc835::RULE.code;
 
+/// Code of the finding about slow start.
+const SLOW_START: &str = cc834::RULE.code;
+
 /// The rule with this code.
 pub fn quic_rule(code: &str) -> Option<&'static QuicRule> {
     QUIC_RULES.iter().find(|rule| rule.code.eq_ignore_ascii_case(code))

@@ -15,8 +15,10 @@
 mod flight;
 mod limits;
 mod metrics;
+mod outcome;
 mod return_path;
 mod round_trips;
+mod spacing;
 mod timeouts;
 mod vanished;
 mod waits;
@@ -36,8 +38,10 @@ use super::rhythm::RhythmMeter;
 use super::streams::StreamsFlow;
 
 use flight::{DeliveryMeter, FlightMeter};
+use limits::PacerHold;
 use return_path::ReturnMeter;
 use round_trips::{GRANULARITY, PacerMeter, RoundTrips};
+use spacing::{SpacedAck, SpacingMeter};
 use vanished::VanishedMeter;
 use waits::{LimitedInterval, TimeoutMeter};
 use window::{RecoveryState, SenderWindow};
@@ -72,6 +76,13 @@ pub(super) struct QuicSender {
     vanished: VanishedMeter,
     outcomes: PacketOutcomes,
     returning: ReturnMeter,
+    spacing: SpacingMeter,
+    /// Bytes of 1-RTT packets sent that count as in flight.
+    total: u64,
+    /// When several probe timeouts in a row were answered.
+    outage_end: Option<Instant>,
+    /// Time for which the pacer seemed to hold the next packet since the last one.
+    held: PacerHold,
     /// Time that counted for the application since the last packet with data.
     application: u64,
     bursts: BurstMeter,
@@ -89,6 +100,9 @@ impl QuicSender {
         }
         self.round_trips.advance(time);
         self.use_of_window(out, time);
+        if self.is_full(out) {
+            self.window.used = Some(now.at);
+        }
         let limiter = self.limiter(out);
         if limiter == QuicLimiter::AntiAmplification {
             out.handshake.wait(from.as_nanos(), now.ns(), now.index);
@@ -109,12 +123,18 @@ impl QuicSender {
             return self.add(out, limiter, from, now);
         }
         let paced = self.pacer.not_before.clamp(from, now.at);
-        let pacer = self.pacer(out);
+        let pacer = self.pacer(out, from);
+        let paced = match pacer {
+            // The rate of the bottleneck shows how long it is busy.
+            QuicLimiter::Path if self.spacing.rate().is_some() => from,
+            _ => paced,
+        };
+        self.hold(pacer, from, paced);
         self.add(out, pacer, from, LogEvent { at: paced, ..now });
         // What is in flight keeps the bottleneck busy while a queue is standing; more data would only wait there.
         let busy = match self.flight.is_empty() {
             true => paced,
-            false => self.delivery.busy_until().clamp(paced, now.at),
+            false => self.delivery.busy_until(self.spacing.rate()).clamp(paced, now.at),
         };
         self.add(out, QuicLimiter::Path, paced, LogEvent { at: busy, ..now });
         // It may be the peer's limit, which a log without frames does not show.
@@ -212,9 +232,10 @@ impl QuicSender {
         }
         let before = out.stream_bytes;
         let carries_data = self.sent_frames(out, packet.frames);
-        let is_new = out.stream_bytes > before;
-        self.exchange.sent(now, packet, is_new, self.round_trips.min);
+        let new = out.stream_bytes - before;
+        self.exchange.sent(now, packet, new, self.round_trips.min);
         if carries_data {
+            self.release(out, now.at);
             self.application = 0;
             out.data_packets += 1;
             let rtt = self.round_trips.smoothed.map(Duration::as_nanos);
@@ -233,15 +254,20 @@ impl QuicSender {
         if counts {
             if self.flight.is_empty() {
                 self.delivery.restart(now.at);
+                self.window.used = Some(now.at);
             }
             self.flight.add(bytes);
-            self.delivery.on_sent(now.at, bytes);
+            self.delivery.on_sent(now.at, bytes, self.spacing.rate());
             out.max_in_flight = out.max_in_flight.max(self.flight.known());
             self.pacer.on_sent(now.at, bytes, self.window.size, self.round_trips.smoothed);
+        }
+        if space == 2 && counts {
+            self.total += bytes;
         }
         let packet = SentPacket {
             at: now.at,
             bytes,
+            total: self.total,
             eliciting,
             counts,
             delivered: self.delivery.bytes,
@@ -300,12 +326,23 @@ impl QuicSender {
         }
         let acked: u64 =
             newly.iter().filter(|packet| packet.counts).map(|packet| packet.bytes).sum();
-        self.returning.ack(now.at, packet.bytes, acked, self.round_trips.is_queued);
+        let delay = Duration::from_nanos(packet.ack_delay.unwrap_or(0));
+        let (mut round_trip, mut min_rtt) = (Duration::ZERO, Duration::ZERO);
+        if let Some(newest) = newest {
+            round_trip = now.at.since(newest.at);
+            min_rtt = self.round_trips.min.map_or(round_trip, |min| min.min(round_trip));
+            let (at, total) = (now.at, newest.total);
+            if space == 2 {
+                self.spacing.ack(SpacedAck { at, delay, acked, total, round_trip, min_rtt });
+            }
+        }
+        let waited = round_trip.saturating_sub(min_rtt);
+        let queue = (self.round_trips.is_queued, waited);
+        self.returning.ack(now.at, packet.bytes, acked, queue);
         if let Some(newest) = newest {
             self.acknowledged(out, now.at, &newly, newest);
             self.keep_plateau(out);
             if largest > before && newest.eliciting {
-                let delay = Duration::from_nanos(packet.ack_delay.unwrap_or(0));
                 let delivered = self.delivery.bytes - newest.delivered;
                 self.round_trip(out, now.at.since(newest.at), delay, delivered);
                 if packet.ack_delay.is_some() && packet.kind == QuicPacketKind::OneRtt {
@@ -356,7 +393,7 @@ impl QuicSender {
                 self.span(out).bytes += bytes;
             }
         }
-        out.unanswered = 0;
+        self.end_silence(at, core::mem::take(&mut out.unanswered));
         out.rates.push(at.as_nanos() - out.first, 0, bytes);
         self.timeouts.on_progress(at);
         let min_rtt = self.round_trips.min.filter(|_| self.round_trips.is_queued);
@@ -389,6 +426,7 @@ impl QuicSender {
         trigger: QuicLossTrigger,
     ) {
         *out.lost.entry(trigger).or_default() += 1;
+        self.exchange.on_loss();
         let Some((space, number)) = kind.space().zip(number) else { return };
         let packet = self.spaces[space].take_lost(number);
         if let Some(packet) = packet {
@@ -429,6 +467,8 @@ impl QuicSender {
                 window_before: window,
                 window_after: self.window.size,
                 by_timeout,
+                is_queued: self.round_trips.is_queued,
+                after_outage: self.is_after_outage(now.at),
                 ..QuicEpisode::default()
             });
         }
@@ -450,43 +490,9 @@ impl QuicSender {
     /// A packet is received.
     pub(super) fn received(&mut self, now: LogEvent, packet: &QuicPacketRecord<'_>) {
         self.rhythm.received(now.ns());
-        self.exchange.received(now, packet);
-    }
-
-    pub(super) fn finish(&mut self, out: &mut QuicAnalysis) {
-        // After the last packet with data nothing was left to send.
-        let rest = core::mem::take(&mut self.application);
-        out.budget.move_part(QuicLimiter::Application, QuicLimiter::Idle, rest);
-        out.exchange = self.exchange.out;
-        out.sizes.vanished = self.vanished.finish();
-        self.bursts.close(&mut out.bursts);
-        out.rhythm = self.rhythm.finish();
-        if out.lost.is_empty() {
-            out.passed_over = self.spaces[2].passed_over(PACKET_THRESHOLD);
-        }
-        if !out.handshake.is_stopped() {
-            out.handshake.amplification = QuicSpan::default();
-            out.budget.move_to(QuicLimiter::AntiAmplification, QuicLimiter::Handshake);
-        }
-        let busy = out.budget.of(QuicLimiter::Path).ns;
-        out.policer = self.outcomes.policer(self.round_trips.min);
-        out.return_path = self.returning.rate();
-        let (rate, min_rtt) = (self.delivery.rate, self.round_trips.min.map(Duration::as_nanos));
-        // What the way back lets pass is no rate of the way there.
-        let is_of_path = rate > 0.0 && out.return_path.is_none();
-        out.bottleneck = (is_of_path && min_rtt.is_some_and(|min| busy >= min)).then_some(rate);
-        out.path_drop = out.rates.drop(0).filter(|drop| {
-            // The path was the limit for most of the time after it.
-            let share = out.busy.share(0, (drop.at, drop.end));
-            out.bottleneck.is_some() && share >= 0.5
-        });
-        out.mean_rtt = self.round_trips.mean().map(Duration::as_nanos);
-        out.flow.connection = self.streams.last_connection;
-        out.flow.stream = self.streams.last_blocked;
-        out.flow.first = self.streams.first_limits();
-        out.flow.streams = self.streams.opened;
-        if out.datagram == 0 {
-            out.datagram = MIN_DATAGRAM;
+        self.exchange.received(now, packet, self.round_trips.min);
+        if !packet.has_ack {
+            self.returning.other(packet.bytes);
         }
     }
 

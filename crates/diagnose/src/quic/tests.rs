@@ -1,5 +1,6 @@
 //! Tests of the rules on events made by hand, and of random events.
 
+mod link_rates;
 mod public_logs;
 
 use proptest::prelude::*;

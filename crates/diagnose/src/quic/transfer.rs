@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use units::Offset;
 
+use super::exchange::QuicMessage;
 use super::record::{MAX_DATAGRAM, QuicFrame, QuicPacketRecord};
 use crate::ranges::StreamRanges;
 
@@ -74,6 +75,8 @@ pub struct QuicTransfer {
     pub windows: [Option<u64>; 2],
     /// When packets without data were sent that were lost, in ns: probes, as a rule.
     pub lost_probes: Vec<u64>,
+    /// Messages of both hosts; empty if there are too many.
+    pub messages: Vec<QuicMessage>,
     /// Streams with data.
     pub streams: u64,
     /// Bytes sent for the first time.

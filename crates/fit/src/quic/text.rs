@@ -1,15 +1,23 @@
 //! Writes the fit of a QUIC connection as a scenario file.
 
-use scenario::document::{HostTable, PathTable, RawValue, given, named};
-use units::{Bytes, Duration};
-
-use super::{IP_UDP, QuicFit};
-use crate::text::{
-    FitDocument, FittedPath, LossPattern, MTU, outage, receive_window_knobs, send_buffer_knobs,
-    transfer,
+use scenario::document::{
+    ElementTable, ExchangeStepTable, ExchangeTable, FlowTable, HostTable, LinkTable, Located,
+    PathTable, RawValue, given, named, tables,
 };
+use scenario::units_text::BufferSize;
+use units::{Bytes, Duration, Rate};
+
+use super::{ACK, IP_UDP, QuicFit};
+use crate::text::{
+    FitDocument, FittedPath, LONGEST, LossPattern, MTU, outage, receive_window_knobs,
+    send_buffer_knobs, transfer,
+};
+use crate::{Message, WayBackFit};
 use tcp::profile::TcpProfile;
 
+/// Limits of scenario files: a rate in bit/s, a queue in bytes.
+const FASTEST: u64 = 100_000_000_000_000;
+const DEEPEST: u64 = 1_000_000_000_000_000_000;
 /// A flow control window that never limits.
 const UNLIMITED: u64 = 1 << 40;
 /// Send buffer of the profiles.
@@ -34,9 +42,53 @@ impl QuicFit {
             sender: self.sender(profile, cc),
             receiver: self.receiver(profile),
             path: self.path(chance),
-            flow: transfer(self.bytes, self.writes, self.reads),
+            flow: self.flow(),
         };
         document.text(seed)
+    }
+
+    /// The flow of the data, or the exchange of which they are a part.
+    fn flow(&self) -> FlowTable {
+        let Some(conversation) = &self.conversation else {
+            return transfer(self.bytes, self.writes, self.reads);
+        };
+        let step = |one: &Message| {
+            let bytes = given(Bytes(one.bytes.max(1)));
+            let (client, server) = if one.by_client { (bytes, None) } else { (None, bytes) };
+            let after = Duration::from_micros(one.after.min(LONGEST) / 1_000);
+            let window = conversation.window.filter(|_| one.by_client == self.is_client);
+            ExchangeStepTable {
+                client,
+                server,
+                after: (one.after >= 1_000).then(|| given(after)).flatten(),
+                window: window.and_then(|window| given(Bytes(window.max(1)))),
+            }
+        };
+        let exchange = ExchangeTable {
+            steps: tables(conversation.messages.iter().map(step)),
+            ..ExchangeTable::default()
+        };
+        let (from, to) =
+            if self.is_client { ("sender", "receiver") } else { ("receiver", "sender") };
+        FlowTable {
+            name: given("transfer"),
+            from: given(from),
+            to: given(to),
+            exchange: given(exchange),
+            ..FlowTable::default()
+        }
+    }
+
+    /// Time of the first data in the run, in ns: after the handshake, and the request that they answer.
+    fn begin_of_data(&self) -> u64 {
+        let half = self.rtt / 2;
+        match &self.conversation {
+            Some(found) if !self.is_client => {
+                let first = found.messages.iter().find(|one| !one.by_client);
+                3 * half + first.map_or(0, |one| one.after)
+            }
+            _ => 2 * half,
+        }
     }
 
     /// IP bytes of a full datagram.
@@ -100,10 +152,12 @@ impl QuicFit {
     }
 
     fn path(&self, chance: LossPattern) -> PathTable {
-        // The run begins with the handshake, a round trip before the data.
-        let shift = |(from, until): &(u64, u64)| (from + self.rtt, until + self.rtt);
+        let begin = self.begin_of_data();
+        let shift = |(from, until): &(u64, u64)| (from + begin, until + begin);
+        // The shortest round trip has an ACK's time on its link.
+        let of_ack = self.way_back.map_or(0, |back| ACK * 8_000_000_000 / back.rate.max(1));
         let path = FittedPath {
-            rtt: self.rtt,
+            rtt: self.rtt.saturating_sub(of_ack.min(self.rtt / 2)),
             rtt_packet: self.mtu(),
             rate: self.rate,
             buffer: self.buffer,
@@ -111,10 +165,21 @@ impl QuicFit {
             lost_data: None,
             outages: self.losses.outages.iter().map(|span| outage(shift(span), None)).collect(),
             late: self.late.map(|(late, _)| late),
-            policer: None,
+            policer: self.policer,
             marks: None,
         };
-        path.table(chance)
+        let mut path = path.table(chance);
+        if let Some(WayBackFit { rate, buffer }) = self.way_back {
+            let link = LinkTable {
+                rate: Rate::from_bits_per_second(rate.clamp(1, FASTEST)).and_then(given),
+                buffer: given(BufferSize::Size(Bytes(buffer.min(DEEPEST)))),
+                ..LinkTable::default()
+            };
+            let link = ElementTable { link: given(link), ..ElementTable::default() };
+            let rest = path.return_.take().map(|rest| rest.value).unwrap_or_default();
+            path.return_ = given([vec![Located::from(link)], rest].concat());
+        }
+        path
     }
 }
 

@@ -4,7 +4,7 @@ use units::Duration;
 
 use super::QuicRule;
 use crate::quic::analysis::{QuicAnalysis, QuicEpisode};
-use crate::quic::budget::QuicSpan;
+use crate::quic::budget::{QuicLimiter, QuicSpan};
 use crate::quic::clock::interval;
 use crate::rules::{Confidence, EvidenceItem, Finding, FindingHelp, Severity, number, rate, size};
 
@@ -111,6 +111,67 @@ pub(super) fn path_rate(analysis: &QuicAnalysis) -> Option<EvidenceItem> {
     Some(number("path_rate_bps", bottleneck * 8.0, "path", text))
 }
 
+/// Time in ns of bytes at a rate in bytes per second, for a sender that begins with the first window and doubles it each
+/// round trip until it fills the path.
+pub(super) fn least_time(analysis: &QuicAnalysis, bytes: u64, rate: f64) -> u64 {
+    let rtt = analysis.round_trips.map_or(0, |[min, ..]| min) as f64 / 1e9;
+    let mut window = analysis.windows.map_or(10 * analysis.datagram, |[first, ..]| first);
+    let (mut left, mut time) = (bytes, 0.0);
+    while (window as f64) < rate * rtt && left > window {
+        time += rtt;
+        left -= window;
+        window = window.saturating_mul(2).max(1);
+    }
+    ((time + left as f64 / rate) * 1e9) as u64
+}
+
+/// Limits of the transport: all but the applications and the handshake.
+const TRANSPORT: [QuicLimiter; 8] = [
+    QuicLimiter::SlowStart,
+    QuicLimiter::Window,
+    QuicLimiter::Recovery,
+    QuicLimiter::Timeout,
+    QuicLimiter::Pacing,
+    QuicLimiter::Path,
+    QuicLimiter::ConnectionFlow,
+    QuicLimiter::StreamFlow,
+];
+
+/// Time in ns in which the sender had data, beyond what they take at the rate of the bottleneck, or at any rate if that is
+/// unknown.
+pub(super) fn transport_time(analysis: &QuicAnalysis) -> u64 {
+    let limited: u64 = TRANSPORT.iter().map(|&limiter| analysis.time(limiter)).sum();
+    let carries = analysis.bottleneck.unwrap_or(f64::INFINITY);
+    limited.saturating_sub(least_time(analysis, analysis.bytes(), carries))
+}
+
+/// Time in ns of the connection that a sender in slow start at first could save: beyond the handshake and what the data
+/// take; `None` without the rate of the bottleneck.
+pub(super) fn avoidable(analysis: &QuicAnalysis) -> Option<u64> {
+    let rate = analysis.bottleneck.filter(|&rate| rate > 0.0)?;
+    let rtt = analysis.round_trips.map_or(0, |[min, ..]| min);
+    let handshake = analysis.handshake.duration().unwrap_or(0).min(rtt);
+    let least = least_time(analysis, analysis.bytes(), rate) + handshake;
+    Some(analysis.duration().saturating_sub(least))
+}
+
+/// Whether others share the bottleneck, by the spacing of packets: the time in which it carried theirs, in ns.
+pub(super) fn time_of_others(analysis: &QuicAnalysis) -> Option<u64> {
+    // Of a link whose rate changed that is another finding.
+    let spacing = analysis.spacing.filter(|spacing| spacing.fell.is_none())?;
+    Some(spacing.of_others()).filter(|&ns| is_significant(analysis, ns))
+}
+
+/// Time in ns that the peer's packets of the handshake take on a slow way back, at most what the handshake took beyond a
+/// round trip.
+pub(super) fn return_path_of_handshake(analysis: &QuicAnalysis) -> u64 {
+    let Some(back) = analysis.return_path.filter(|&back| back > 0.0) else { return 0 };
+    let rtt = analysis.round_trips.map_or(0, |[min, ..]| min);
+    let beyond = analysis.handshake.duration().unwrap_or(0).saturating_sub(rtt);
+    let bytes = analysis.handshake.bytes_received();
+    ((bytes as f64 * 1e9 / back) as u64).min(beyond)
+}
+
 /// Totals of congestion events.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct EpisodeSum {
@@ -147,6 +208,16 @@ pub(super) fn episodes(
     }
     sum.cost = parts.iter().map(|part| analysis.lost_time(part)).sum();
     (sum.count > 0).then_some(sum)
+}
+
+/// Lost time in ns of a window that no congestion event explains, after the first one: without it, slow start would have gone
+/// on. It is that of the events that `keep` selects if these are most.
+pub(super) fn regrowth(analysis: &QuicAnalysis, keep: impl Fn(&QuicEpisode) -> bool) -> u64 {
+    let kept = analysis.episodes.iter().filter(|episode| keep(episode)).count();
+    match kept * 2 > analysis.episodes.len() {
+        true => analysis.lost_time(&analysis.plain_window),
+        false => 0,
+    }
 }
 
 /// Whether most packets of a congestion event arrived, so that it was spurious.

@@ -7,10 +7,10 @@
 //! (RFC 9001 section 4.1).
 
 use super::QuicRule;
-use super::case::{finding, is_significant};
+use super::case::{finding, is_significant, return_path_of_handshake};
 use crate::quic::QuicAnalysis;
 use crate::quic::clock::{interval, seconds, time};
-use crate::rules::{Confidence, Finding, Remedy, RemedyHost, count, many, number};
+use crate::rules::{Confidence, Finding, Remedy, RemedyHost, Severity, count, many, number};
 
 pub(super) const RULE: QuicRule = QuicRule {
     code: "CC801",
@@ -60,6 +60,8 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
     let end = handshake.complete.unwrap_or(analysis.last);
     let lasted = end.saturating_sub(began);
     let cost = lasted.saturating_sub(rtt.unwrap_or(0)).saturating_sub(handshake.amplification.ns);
+    // What a slow way back takes for the peer's packets is in its own finding.
+    let cost = cost.saturating_sub(return_path_of_handshake(analysis));
     let repeats = handshake.retries + handshake.negotiations + handshake.timeouts;
     // A handshake that an error ended is not slow: CC804 has the error.
     let failed = analysis.close.as_ref().is_some_and(|close| close.is_error);
@@ -130,6 +132,10 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
     } else {
         found.confidence = Confidence::Medium;
         found = found.unseen("the round trip");
+    }
+    // A connection that mostly rests waits for its users.
+    if repeats == 0 && handshake.complete.is_some() && analysis.rests() > analysis.work() {
+        found.severity = Severity::Note;
     }
     Some(found)
 }

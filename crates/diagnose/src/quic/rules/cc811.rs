@@ -5,12 +5,18 @@
 //! never arrived. On a log without events of losses: for packets that were never acknowledged although three later
 //! ones were (RFC 9002 section 6.1.1).
 //!
-//! Cost: that time less the time its bytes take at the rate of the bottleneck. Losses of a
+//! Those of an outage are CC813's, and those of a queue that others share CC835's.
+//!
+//! Cost: that time, and that of a window which is still too small afterwards, less the time its bytes take at the rate of the
+//! bottleneck. Losses of a
 //! saturated path cost little: the path stays busy.
 
 use super::QuicRule;
-use super::case::{EpisodeSum, bound, episodes, finding, is_spurious, path_rate};
+use super::case::{
+    EpisodeSum, bound, episodes, finding, is_spurious, path_rate, regrowth, time_of_others,
+};
 use crate::quic::QuicAnalysis;
+use crate::quic::analysis::QuicEpisode;
 use crate::quic::clock::{interval, seconds, time};
 use crate::rules::{
     Confidence, EvidenceItem, Finding, Remedy, RemedyHost, Severity, count, many, number, percent,
@@ -66,6 +72,11 @@ policers, a short queue) or comes from bursts. Losses that turn out to be reorde
 /// waits for a timeout.
 const UNPRICED: u64 = 10;
 
+/// Whether a congestion event is one of lost packets, and of no outage.
+const fn is_loss(episode: &QuicEpisode) -> bool {
+    !is_spurious(episode) && !episode.persistent && !episode.by_ce && !episode.after_outage
+}
+
 fn check(analysis: &QuicAnalysis) -> Option<Finding> {
     if !analysis.is_sender() {
         return received(analysis);
@@ -73,9 +84,13 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
     if analysis.passed_over > 0 {
         return Some(passed_over(analysis));
     }
-    let sum = episodes(analysis, |episode| {
-        !is_spurious(episode) && !episode.persistent && !episode.by_ce
-    })?;
+    let sum = episodes(analysis, is_loss)?;
+    // A queue that others fill, too, drops packets of both.
+    let cost = match time_of_others(analysis) {
+        Some(_) => episodes(analysis, |episode| is_loss(episode) && !episode.is_queued)
+            .map_or(0, |sum| sum.cost),
+        None => sum.cost + regrowth(analysis, is_loss),
+    };
     let real = sum.lost - sum.spurious;
     // Packets of a size that vanishes are CC852's.
     if real == 0 || super::cc852::has_vanished(analysis) {
@@ -89,7 +104,7 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
         many(sum.count, "congestion event")
     );
     let [min, _, max] = analysis.round_trips.unwrap_or_default();
-    let mut found = finding(analysis, &RULE, sum.cost, title)
+    let mut found = finding(analysis, &RULE, cost, title)
         .at(interval(sum.interval), sum.events)
         .with([
             count("lost_packets", real, "lost", format!("{} of {} sent", real, analysis.sent)),
@@ -110,7 +125,7 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
         } else {
             "packets were dropped without a queue to show for it: random loss, a policer, or a short queue"
         })
-        .unseen(if sum.cost > 0 { bound(analysis) } else { "" });
+        .unseen(if cost > 0 { bound(analysis) } else { "" });
     if let Some(policer) = analysis.policer {
         found.kind = "policer";
         found.title = format!(

@@ -4,11 +4,11 @@
 //! that consist of them. `packets` is how many larger numbers had been acknowledged before one of
 //! them, what the packet threshold (RFC 9002 section 6.1.1) would have had to exceed.
 //!
-//! Cost: the time in which the window limited the sender after such an event until it was regained,
-//! less the time its bytes take at the rate of the bottleneck.
+//! Cost: the time in which the window limited the sender after such an event until it was regained, and is still too small
+//! afterwards, less the time its bytes take at the rate of the bottleneck.
 
 use super::QuicRule;
-use super::case::{bound, episodes, finding, is_spurious, path_rate, severity};
+use super::case::{bound, episodes, finding, is_spurious, path_rate, regrowth, severity};
 use crate::quic::QuicAnalysis;
 use crate::quic::clock::{interval, seconds, time};
 use crate::quic::record::QuicLossTrigger;
@@ -49,10 +49,11 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
         return None;
     }
     let sum = episodes(analysis, is_spurious).unwrap_or_default();
+    let cost = sum.cost + regrowth(analysis, is_spurious);
     let reordering = &analysis.reordering;
     let title =
         format!("{arrived} of {lost} packets declared lost arrived ({})", percent(arrived, lost));
-    let mut found = finding(analysis, &RULE, sum.cost, title)
+    let mut found = finding(analysis, &RULE, cost, title)
         .at(interval(reordering.interval), reordering.events)
         .with([
             count(
@@ -101,10 +102,10 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
         ])
         .with(path_rate(analysis))
         .because("the path reorders packets by more than the sender's thresholds allow")
-        .unseen(if sum.cost > 0 { bound(analysis) } else { "" });
+        .unseen(if cost > 0 { bound(analysis) } else { "" });
     // Most losses of the connection are none: a fault even where the cost cannot be computed.
     let mostly = arrived * 2 > lost && arrived >= 10;
     let floor = if mostly { Severity::Warning } else { Severity::Note };
-    found.severity = severity(analysis, sum.cost).max(floor);
+    found.severity = severity(analysis, cost).max(floor);
     Some(found)
 }

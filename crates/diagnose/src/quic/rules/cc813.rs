@@ -5,10 +5,11 @@
 //!
 //! If the last three have no answer, the connection failed.
 //!
-//! Cost: the silence less a round trip for each timeout, when the acknowledgment would have come.
+//! Cost: the silence less a round trip for each timeout, when the acknowledgment would have come; and, after several
+//! timeouts in a row, the time until the window was regained, less what its bytes take at the rate of the bottleneck.
 
 use super::QuicRule;
-use super::case::finding;
+use super::case::{episodes, finding};
 use crate::quic::clock::{interval, seconds, time};
 use crate::quic::{QuicAnalysis, QuicLimiter};
 use crate::rules::{DEAD_PATH, Finding, Remedy, RemedyHost, count, many, number};
@@ -59,6 +60,9 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
     }
     let rtt = analysis.round_trips.map_or(0, |[_, smoothed, _]| smoothed);
     let cost = waited.ns.saturating_sub(after.saturating_mul(rtt));
+    // The window that an outage reduced is a part of its cost.
+    let reduced = episodes(analysis, |episode| episode.after_outage);
+    let cost = cost + reduced.map_or(0, |sum| sum.cost);
     let chain = analysis.max_timeouts;
     let title = match chain {
         0 | 1 => {

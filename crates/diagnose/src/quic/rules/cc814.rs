@@ -3,12 +3,15 @@
 //! Checks for congestion events that took the window to its minimum: by the trigger in the log, or
 //! by a window of at most two datagrams (RFC 9002 section 7.2) that was more than four before.
 //!
+//! What those of an outage cost is in CC813.
+//!
 //! Cost: the time in which the window limited the sender until it was regained, less the time its
 //! bytes take at the rate of the bottleneck.
 
 use super::QuicRule;
 use super::case::{bound, episodes, finding, path_rate};
 use crate::quic::QuicAnalysis;
+use crate::quic::analysis::QuicEpisode;
 use crate::quic::clock::{interval, seconds, time};
 use crate::rules::{Finding, Remedy, RemedyHost, count, many, number, size};
 
@@ -33,6 +36,8 @@ RTT or max_ack_delay makes it more likely: the duration counts from those.",
 
 fn check(analysis: &QuicAnalysis) -> Option<Finding> {
     let sum = episodes(analysis, |episode| episode.persistent)?;
+    let is_own = |episode: &QuicEpisode| episode.persistent && !episode.after_outage;
+    let cost = episodes(analysis, is_own).map_or(0, |sum| sum.cost);
     let low =
         analysis.episodes.iter().filter(|e| e.persistent).filter_map(|e| e.window_after).min();
     let high =
@@ -43,7 +48,7 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
         many(sum.count, "time")
     );
     Some(
-        finding(analysis, &RULE, sum.cost, title)
+        finding(analysis, &RULE, cost, title)
             .at(interval(sum.interval), sum.events)
             .with([
                 count("persistent_congestions", sum.count, "collapses", many(sum.count, "time")),
@@ -63,6 +68,6 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
             ])
             .with(path_rate(analysis))
             .because("every packet of three probe timeouts was lost, or the controller took it so")
-            .unseen(if sum.cost > 0 { bound(analysis) } else { "" }),
+            .unseen(if cost > 0 { bound(analysis) } else { "" }),
     )
 }

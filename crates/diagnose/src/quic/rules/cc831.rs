@@ -1,9 +1,9 @@
 //! CC831: the application is the limit (QUIC).
 //!
 //! Checks, in this order: whether a host waits before its messages for a tenth of the time (`think-client`,
-//! `think-server`); whether at least ten exchanges go one after the other (`round-trips`); time in which the window was
-//! open, no limit of the peer was reached, the pacer let the next packet leave, no queue was standing, and nothing was
-//! sent, also within messages (`in-request`).
+//! `think-server`); whether at least ten exchanges go one after the other (`round-trips`), unless pauses within messages are
+//! longer; time in which the window was open, no limit of the peer was reached, the pacer let the next packet leave, no queue
+//! was standing, and nothing was sent, also within messages (`in-request`).
 //!
 //! Cost: that time; of round trips their number times the shortest. Waits above 900 ms are rests of users.
 
@@ -68,8 +68,14 @@ const MIN_EXCHANGES: u64 = 10;
 const MIN_PAUSES: u64 = 3;
 
 fn check(analysis: &QuicAnalysis) -> Option<Finding> {
-    let found =
-        think_time(analysis).or_else(|| round_trips(analysis)).or_else(|| quiet(analysis))?;
+    // Pauses that are longer than all round trips are not explained by them.
+    let exchange = &analysis.exchange;
+    let trips = analysis.round_trips.map_or(0, |[min, ..]| exchange.rounds.saturating_mul(min));
+    let is_paused = exchange.pause_count >= MIN_PAUSES && exchange.pauses > trips;
+    let found = think_time(analysis)
+        .or_else(|| quiet(analysis).filter(|_| is_paused))
+        .or_else(|| round_trips(analysis))
+        .or_else(|| quiet(analysis))?;
     Some(of_users(found, analysis))
 }
 

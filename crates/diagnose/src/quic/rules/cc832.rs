@@ -50,7 +50,7 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
     let ratio = pacing.ratio / pacing.ns as f64;
     let used = if pacing.used_ns == 0 { 0.0 } else { pacing.used / pacing.used_ns as f64 };
     // With a queue at the bottleneck the path is busy, as with BBR's window of two BDPs.
-    if ratio >= ENOUGH_PACING || analysis.bottleneck.is_some() {
+    if ratio >= ENOUGH_PACING || analysis.has_standing_queue() {
         return None;
     }
     let cost = (span.ns as f64 * (1.0 - ratio.max(0.0))) as u64;

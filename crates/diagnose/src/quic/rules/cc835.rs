@@ -5,10 +5,14 @@
 //!
 //! A mean queue of at least 200 ms and two round trips is a finding of its own, the kind `bufferbloat`.
 //!
-//! Cost: none; a standing queue delays other traffic.
+//! A link that carries more than the transfer gets while its queue is standing is shared, the kind `shared`: its rate is that
+//! of the spacing of packets.
+//!
+//! Cost: none; a standing queue delays other traffic. Of a shared link the time in which the sender had data, less what
+//! they take at the link's rate by a sender that doubles its window each round trip: others fill the queue, too.
 
 use super::QuicRule;
-use super::case::finding;
+use super::case::{finding, time_of_others, transport_time};
 use crate::quic::clock::{interval, seconds, time};
 use crate::quic::{QuicAnalysis, QuicLimiter};
 use crate::rules::{Finding, Remedy, Severity, number, percent, rate};
@@ -70,6 +74,24 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
         ])
         .because("the sender kept the bottleneck busy, and round trips show its queue");
     let queue = mean.saturating_sub(min);
+    if let (Some(_), Some(spacing)) = (time_of_others(analysis), analysis.spacing) {
+        // What they leave is also what makes the window small.
+        let cost = transport_time(analysis);
+        let (ns, bytes) = spacing.busy;
+        let got = bytes as f64 * 1e9 / ns.max(1) as f64;
+        let mut found = finding(analysis, &RULE, cost, String::new())
+            .at(interval(spacing.interval), busy.events)
+            .with(found.evidence)
+            .because("the queue is standing, and the link carries more than this transfer gets");
+        found.kind = "shared";
+        found.title = format!(
+            "others share the path: it carries {}, {} of it for this transfer",
+            rate(bottleneck),
+            rate(got)
+        );
+        found.severity = found.severity.min(Severity::Warning);
+        return Some(found);
+    }
     let is_bloat = queue >= BLOAT && queue >= BLOAT_TRIPS * min;
     found.severity = if is_bloat { Severity::Warning } else { Severity::Note };
     if is_bloat {

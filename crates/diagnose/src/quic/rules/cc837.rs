@@ -4,7 +4,8 @@
 //! leaves a fifth of the transfer on either side, the rate after it is below half of that before it, and four
 //! fifths of the intervals are on their side.
 //!
-//! If a queue was standing for most of the time after it, the path changed (`rate-drop`).
+//! If the spacing of packets shows a lower rate of the bottleneck after it, or a queue was standing for most of the time, the
+//! path changed (`rate-drop`).
 //!
 //! Cost: of a path that changed the time that the bytes after it took longer than at the rate before; else none of its own:
 //! what limited the transfer then is in the time budget.
@@ -57,7 +58,8 @@ pub(in crate::quic) fn facts(drop: &RateDrop) -> (String, [EvidenceItem; 4]) {
 }
 
 fn check(analysis: &QuicAnalysis) -> Option<Finding> {
-    let drop = analysis.rates.drop(usize::from(!analysis.is_sender()))?;
+    let seen = || analysis.rates.drop(usize::from(!analysis.is_sender()));
+    let drop = analysis.path_drop.or_else(seen)?;
     let (title, evidence) = facts(&drop);
     let period = (analysis.first + drop.at, analysis.first + drop.end);
     let of_path = analysis.path_drop == Some(drop);

@@ -3,11 +3,14 @@
 //! Checks the ACK delays that the peer reports: above its own `max_ack_delay` (RFC 9000 section
 //! 13.2.1), or more than a quarter of the minimum RTT on average.
 //!
+//! Behind a slow way back (kind `return-path`) the cost is the time in which the sender had data, less what they take at the
+//! rate of the way there by a sender that doubles its window each round trip, and the peer's packets of the handshake.
+//!
 //! Cost: the mean delay in each round trip of the time in which the congestion window was the
 //! limit without a queue.
 
 use super::QuicRule;
-use super::case::{finding, is_significant};
+use super::case::{finding, is_significant, return_path_of_handshake, transport_time};
 use crate::quic::clock::{interval, seconds, time};
 use crate::quic::{QuicAnalysis, QuicLimiter};
 use crate::rules::{Confidence, Finding, Remedy, RemedyHost, Severity, count, many, number, rate};
@@ -46,7 +49,7 @@ timers, and ACK_FREQUENCY with too large a threshold.",
 /// ACKs that wait on a full way back.
 fn return_path(analysis: &QuicAnalysis, back: f64) -> Finding {
     let busy = analysis.budget.of(QuicLimiter::Path);
-    let cost = busy.ns + analysis.budget.of(QuicLimiter::Recovery).ns;
+    let cost = transport_time(analysis) + return_path_of_handshake(analysis);
     let [min, _, max] = analysis.round_trips.unwrap_or_default();
     let mean = analysis.mean_rtt.unwrap_or(min);
     let title = format!(
@@ -65,7 +68,11 @@ fn return_path(analysis: &QuicAnalysis, back: f64) -> Finding {
             ),
         ])
         .because("the time between two ACKs follows from their own length, not from what they acknowledge")
-        .unseen("the rate of the way there, so the cost is an upper bound");
+        .unseen(if analysis.is_bottleneck_known() {
+            ""
+        } else {
+            "the rate of the way there, so the cost is an upper bound"
+        });
     found.kind = "return-path";
     found.confidence = Confidence::Medium;
     found

@@ -2,11 +2,13 @@
 //!
 //! A cost lies within the interval of its finding, which lies within the connection. No finding costs more than what the
 //! transfer took beyond its bytes at the rate of the bottleneck, where that is known, nor do those above a note together;
-//! where it is not, they cost no more than the connection took.
+//! where it is not, they cost no more than the connection took. What a sender's first round trips take while its window
+//! doubles is a cost of slow start only.
 
 use units::Duration;
 
-use super::case::severity;
+use super::SLOW_START;
+use super::case::{avoidable, severity};
 use crate::quic::QuicAnalysis;
 use crate::quic::clock::interval;
 use crate::rules::laws::widened;
@@ -19,7 +21,17 @@ fn spare(analysis: &QuicAnalysis) -> Duration {
 
 /// Makes a finding obey the laws.
 pub(super) fn obey(finding: &mut Finding, analysis: &QuicAnalysis) {
+    let stated = finding.cost;
     finding.cost = finding.cost.min(spare(analysis));
+    // Only the one about slow start could save that.
+    if finding.code != SLOW_START
+        && let Some(most) = avoidable(analysis)
+    {
+        finding.cost = finding.cost.min(Duration::from_nanos(most));
+    }
+    if finding.cost < stated && !finding.is_failure {
+        finding.severity = finding.severity.min(severity(analysis, finding.cost.as_nanos()));
+    }
     let bounds = interval((analysis.first, analysis.last));
     finding.interval = widened(finding.interval, finding.cost, bounds);
 }

@@ -163,18 +163,19 @@ impl DeliveryMeter {
     }
 
     /// Counts a packet sent into the backlog of the bottleneck.
-    pub(super) fn on_sent(&mut self, at: Instant, bytes: u64) {
-        let drained = self.recent * at.since(self.backlog_at).as_secs_f64();
+    pub(super) fn on_sent(&mut self, at: Instant, bytes: u64, rate: Option<f64>) {
+        let drained = rate.unwrap_or(self.recent) * at.since(self.backlog_at).as_secs_f64();
         self.backlog = (self.backlog - drained).max(0.0) + bytes as f64;
         self.backlog_at = at;
     }
 
-    /// When the bottleneck has carried all that was sent, as far as its rate is known.
-    pub(super) fn busy_until(&self) -> Instant {
-        if self.recent <= 0.0 {
+    /// When the bottleneck has carried all that was sent, as far as its rate is known: `rate`, or that of the deliveries.
+    pub(super) fn busy_until(&self, rate: Option<f64>) -> Instant {
+        let rate = rate.unwrap_or(self.recent);
+        if rate <= 0.0 {
             return Instant::ZERO;
         }
-        let left = (self.backlog * 1e9 / self.recent).min(1e15);
+        let left = (self.backlog * 1e9 / rate).min(1e15);
         self.backlog_at + Duration::from_nanos(left as u64)
     }
 }

@@ -1,20 +1,74 @@
 //! What limits the sender between two events.
 
+use units::{Duration, Instant};
+
+use super::round_trips::GRANULARITY;
 use super::{ENOUGH_PACING, QuicSender};
-use crate::quic::analysis::QuicAnalysis;
+use crate::quic::analysis::{QuicAnalysis, QuicPlateau};
 use crate::quic::budget::QuicLimiter;
 
+/// Time that the pacer seems to hold the next packet: charged to the window, unless the packet comes much later.
+#[derive(Debug, Default)]
+pub(super) struct PacerHold {
+    /// Parts of it, with the limiter and the congestion event that were charged.
+    parts: Vec<(QuicLimiter, Option<usize>, u64)>,
+    until: Option<Instant>,
+}
+
+/// Most parts that are kept: further ones stay charged.
+const MOST_PARTS: usize = 64;
+
 impl QuicSender {
+    /// The pacer seems to hold the next packet.
+    pub(super) fn hold(&mut self, limiter: QuicLimiter, from: Instant, until: Instant) {
+        let of_window =
+            matches!(limiter, QuicLimiter::SlowStart | QuicLimiter::Window | QuicLimiter::Recovery);
+        if of_window && until > from && self.held.parts.len() < MOST_PARTS {
+            let part = (limiter, self.recovery.episode, until.since(from).as_nanos());
+            self.held.parts.push(part);
+            self.held.until = Some(until);
+        }
+    }
+
+    /// A packet with data is sent: if the pacer would have let it leave long before, there was nothing to send.
+    pub(super) fn release(&mut self, out: &mut QuicAnalysis, now: Instant) {
+        let held: u64 = self.held.parts.iter().map(|part| part.2).sum();
+        let late = self.held.until.take().map_or(Duration::ZERO, |until| now.since(until));
+        let is_paced = held == 0 || late <= GRANULARITY.max(Duration::from_nanos(held));
+        for (limiter, episode, ns) in self.held.parts.drain(..).filter(|_| !is_paced) {
+            let span = match episode {
+                Some(index) => &mut out.episodes[index].span,
+                None if out.episodes.is_empty() => &mut out.slow_start,
+                None => &mut out.plain_window,
+            };
+            span.ns = span.ns.saturating_sub(ns);
+            if out.frames_inferred {
+                out.budget.move_part(limiter, QuicLimiter::Unknown, ns);
+            } else {
+                out.budget.move_part(limiter, QuicLimiter::Application, ns);
+                self.exchange.on_quiet(ns);
+            }
+        }
+        if !is_paced {
+            self.plateau = QuicPlateau::default();
+        }
+    }
+
+    /// Whether the congestion window is full.
+    pub(super) fn is_full(&self, out: &QuicAnalysis) -> bool {
+        let is_full = |(window, flight): (u64, u64)| flight.saturating_add(out.datagram) > window;
+        self.window.size.zip(self.flight.known()).is_some_and(is_full)
+    }
+
     pub(super) fn limiter(&self, out: &QuicAnalysis) -> QuicLimiter {
         if out.handshake.complete.is_none() {
             let limited = out.handshake.is_amplification_limited();
             return if limited { QuicLimiter::AntiAmplification } else { QuicLimiter::Handshake };
         }
-        let is_full = |(window, flight): (u64, u64)| flight.saturating_add(out.datagram) > window;
         // An inferred window is what was in flight: at a limit of the peer that is the limit.
         let is_blocked = self.streams.is_blocked() || self.streams.is_stream_blocked();
         let is_peers = out.window_inferred && is_blocked;
-        if !is_peers && self.window.size.zip(self.flight.known()).is_some_and(is_full) {
+        if !is_peers && self.is_full(out) {
             return self.window_limiter(out);
         }
         if self.streams.is_blocked() {
@@ -44,10 +98,16 @@ impl QuicSender {
     }
 
     /// What limits the sender while the pacer holds the next packet: the window, if the pacer only
-    /// spreads it over the round trip; the pacer, if it allows less.
-    pub(super) fn pacer(&self, out: &QuicAnalysis) -> QuicLimiter {
+    /// spreads it over the round trip; the pacer, if it allows less. A window that was neither full in a round trip nor grew
+    /// is not used: the application sends less.
+    pub(super) fn pacer(&self, out: &QuicAnalysis, now: Instant) -> QuicLimiter {
+        let round_trip = self.round_trips.smoothed.unwrap_or(Duration::ZERO);
+        let is_unused = self.window.used.is_some_and(|used| now > used + round_trip);
         match self.pacing_ratio() {
             Some(ratio) if ratio < ENOUGH_PACING => QuicLimiter::Pacing,
+            // It may be the peer's limit, which a log without frames does not show.
+            _ if is_unused && out.frames_inferred => QuicLimiter::Unknown,
+            _ if is_unused => QuicLimiter::Application,
             _ => self.window_limiter(out),
         }
     }

@@ -1,21 +1,31 @@
 //! Whether ACKs arrive at the rate of a full way back.
 //!
 //! Behind a busy bottleneck of the data the time between two ACKs is proportional to the bytes that they acknowledge;
-//! behind one of the way back to their own length. Both proportions are fitted while a queue is standing: the one that
-//! explains the times is that of the bottleneck.
+//! behind one of the way back to their own length. Of the ACKs that come while round trips show a queue, those whose time is
+//! the usual one for their length are those that waited on the way back, if hardly any came faster: a link lets nothing pass
+//! faster. Of these both proportions are fitted: the one that explains the times is that of the bottleneck.
 
-use units::Instant;
+use units::{Duration, Instant};
 
 /// Headers of IPv4 and UDP.
 const HEADERS: u64 = 28;
 /// Fewest intervals, and most that are kept.
 const FEWEST: usize = 20;
 const MOST: usize = 1 << 16;
+/// Times for a length are alike within this ratio: the noise of hosts, and the rounding of times.
+const ALIKE: f64 = 1.05;
+/// At least one of this number of intervals has the usual time, at most one of that number a shorter one.
+const USUAL: usize = 4;
+const FASTER: usize = 20;
 /// The lengths explain all but this part of the time.
 const EXACT: f64 = 0.05;
 /// What is acknowledged leaves at least this many times as much unexplained, and this part of the time more.
 const WORSE: f64 = 3.0;
 const MARGIN: f64 = 0.005;
+/// ACKs that wait behind at least this many others: one alone waits for its receiver.
+const BEHIND: u64 = 3;
+/// ACKs were lost if each acknowledges this many times what they did at first.
+const THINNED: f64 = 1.5;
 
 /// The time between two ACKs in ns, the length of the second, and the bytes that it acknowledges.
 #[derive(Debug, Clone, Copy)]
@@ -23,6 +33,15 @@ struct AckInterval {
     gap: f64,
     length: f64,
     acked: f64,
+}
+
+/// A way back that is the limit.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct ReturnPath {
+    /// Rate in bytes per second.
+    pub(super) rate: f64,
+    /// ACKs are lost on it, so that they do not clock the data: the data's rate is that of the way there.
+    pub(super) is_thinned: bool,
 }
 
 /// Measures the intervals of ACKs.
@@ -33,11 +52,22 @@ pub(super) struct ReturnMeter {
     length: u64,
     acked: u64,
     intervals: Vec<AckInterval>,
+    /// Bytes that ACKs acknowledge while no queue is standing: their sum and number.
+    unqueued: (u64, u64),
 }
 
 impl ReturnMeter {
-    /// An ACK of `length` bytes that newly acknowledges `acked`.
-    pub(super) fn ack(&mut self, at: Instant, length: Option<u64>, acked: u64, is_queued: bool) {
+    /// An ACK of `length` bytes that newly acknowledges `acked`, after a round trip longer than the shortest by `waited`.
+    pub(super) fn ack(
+        &mut self,
+        at: Instant,
+        length: Option<u64>,
+        acked: u64,
+        (is_queued, waited): (bool, Duration),
+    ) {
+        if !is_queued && acked > 0 {
+            self.unqueued = (self.unqueued.0 + acked, self.unqueued.1 + 1);
+        }
         let Some(length) = length.filter(|_| is_queued) else {
             (self.last, self.length, self.acked) = (None, 0, 0);
             return;
@@ -50,21 +80,47 @@ impl ReturnMeter {
             }
             return;
         };
-        if self.intervals.len() < MOST {
-            let gap = at.since(last).as_nanos() as f64;
+        let gap = at.since(last);
+        if self.intervals.len() < MOST && waited >= gap * BEHIND {
             let (length, acked) = (self.length as f64, self.acked as f64);
-            self.intervals.push(AckInterval { gap, length, acked });
+            self.intervals.push(AckInterval { gap: gap.as_nanos() as f64, length, acked });
         }
         (self.last, self.length, self.acked) = (Some(at), 0, 0);
     }
 
-    /// Rate of the way back in bytes per second, if it is the limit.
-    pub(super) fn rate(&self) -> Option<f64> {
-        let all = &self.intervals;
+    /// A packet of `length` bytes without an ACK.
+    pub(super) fn other(&mut self, length: Option<u64>) {
+        if self.last.is_some() {
+            self.length += length.unwrap_or(0) + HEADERS;
+        }
+    }
+
+    /// The intervals with the usual time for their length; `None` if others are shorter.
+    fn usual(&self) -> Option<Vec<AckInterval>> {
+        let mut all = self.intervals.clone();
+        let time = |one: &AckInterval| one.gap / one.length;
+        all.sort_by(|a, b| time(a).total_cmp(&time(b)));
+        let (mut best, mut from) = ((0, 0), 0);
+        for (to, one) in all.iter().enumerate() {
+            while time(&all[from]) * ALIKE < time(one) {
+                from += 1;
+            }
+            if to + 1 - from > best.0 {
+                best = (to + 1 - from, from);
+            }
+        }
+        let (count, from) = best;
+        let is_usual = count >= FEWEST && count * USUAL >= all.len();
+        (is_usual && from * FASTER <= all.len()).then(|| all[from..from + count].to_vec())
+    }
+
+    /// The way back, if it is the limit.
+    pub(super) fn found(&self) -> Option<ReturnPath> {
+        let all = self.usual()?;
         let sum = |of: fn(&AckInterval) -> f64| all.iter().map(of).sum::<f64>();
         let (time, length) = (sum(|one| one.gap), sum(|one| one.length));
         let acked = sum(|one| one.acked);
-        if all.len() < FEWEST || time <= 0.0 || acked <= 0.0 {
+        if time <= 0.0 || acked <= 0.0 {
             return None;
         }
         let unexplained = |of: fn(&AckInterval) -> f64, whole: f64| {
@@ -74,14 +130,15 @@ impl ReturnMeter {
         let by_length = unexplained(|one| one.length, length);
         let by_acked = unexplained(|one| one.acked, acked);
         let is_of_return = by_length <= EXACT && by_acked >= WORSE * by_length + MARGIN;
-        is_of_return.then(|| length * 1e9 / time)
+        let (before, count) = self.unqueued;
+        let is_thinned = acked / all.len() as f64 * count as f64 >= THINNED * before as f64;
+        let is_thinned = is_thinned && count > 0;
+        is_of_return.then(|| ReturnPath { rate: length * 1e9 / time, is_thinned })
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use units::Duration;
-
     use super::*;
 
     /// ACKs of 40 bytes for one to four packets, whose spacing follows from their length or from what they acknowledge.
@@ -90,13 +147,31 @@ mod tests {
         for of_return in [true, false] {
             let mut meter = ReturnMeter::default();
             let mut at = Instant::ZERO;
+            let waited = (true, Duration::from_millis(100));
             for n in 0..100_u64 {
                 let acked = (1 + n % 4) * 1_200;
                 let gap = if of_return { 68 * 100_000 } else { acked * 1_000 };
                 at += Duration::from_nanos(gap);
-                meter.ack(at, Some(40), acked, true);
+                meter.ack(at, Some(40), acked, waited);
             }
-            assert_eq!(meter.rate().is_some(), of_return);
+            assert_eq!(meter.found().is_some(), of_return);
+        }
+    }
+
+    /// ACKs that are late in half of the cases, as those of a queue of the data: the others show the way back.
+    #[test]
+    fn acks_that_did_not_wait_do_not_hide_the_way_back() {
+        for shortest in [6_800_000, 3_000_000] {
+            let mut meter = ReturnMeter::default();
+            let mut at = Instant::ZERO;
+            for n in 0..200_u64 {
+                let gap = if n % 2 == 0 { 6_800_000 } else { shortest + n % 7 * 1_500_000 };
+                at += Duration::from_nanos(gap);
+                let waited = (true, Duration::from_millis(100));
+                meter.ack(at, Some(40), (1 + n % 4) * 1_200, waited);
+            }
+            // Nothing passes a link faster than it carries.
+            assert_eq!(meter.found().is_some(), shortest == 6_800_000);
         }
     }
 }

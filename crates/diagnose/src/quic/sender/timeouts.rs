@@ -1,11 +1,14 @@
 //! Probe timeouts (RFC 9002 section 6.2): reported by the log, or inferred from the silence.
 
-use units::Duration;
+use units::{Duration, Instant};
 
 use super::{MAX_ACK_DELAY, QuicSender};
 use crate::quic::analysis::{QuicAnalysis, QuicPlateau};
 use crate::quic::budget::QuicLimiter;
 use crate::quic::clock::LogEvent;
+
+/// Probe timeouts in a row that an outage has: one may be the last packets of a flight.
+const OUTAGE: u64 = 2;
 
 impl QuicSender {
     /// Probe timeout (RFC 9002 section 6.2.1).
@@ -21,9 +24,23 @@ impl QuicSender {
         }
     }
 
+    /// An acknowledgment ends a silence of this number of timeouts.
+    pub(super) const fn end_silence(&mut self, now: Instant, timeouts: u64) {
+        if timeouts >= OUTAGE {
+            self.outage_end = Some(now);
+        }
+    }
+
+    /// Whether losses that are found now are those of an outage: within the round trip in which the probes are acknowledged.
+    pub(super) fn is_after_outage(&self, now: Instant) -> bool {
+        let round_trip = self.round_trips.min.unwrap_or(Duration::ZERO);
+        self.outage_end.is_some_and(|end| now <= end + round_trip)
+    }
+
     /// A probe timeout expired: the silence before it was spent on waiting for it.
     pub(super) fn timeout_at(&mut self, out: &mut QuicAnalysis, now: LogEvent) {
         let Some(waited) = self.timeouts.expire(now.at) else { return };
+        self.exchange.on_loss();
         out.timeouts += 1;
         out.unanswered += 1;
         // Nothing is acknowledged, so nothing can grow.

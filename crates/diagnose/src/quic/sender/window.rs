@@ -21,12 +21,17 @@ pub(super) struct SenderWindow {
     pub(super) size: Option<u64>,
     /// Size before the last change, and the time of the change.
     before: Option<(u64, Instant)>,
+    /// When it was last seen full, or grew.
+    pub(super) used: Option<Instant>,
     pub(super) ssthresh: Option<u64>,
     pub(super) state: ReportedState,
 }
 
 impl SenderWindow {
     pub(super) fn set(&mut self, at: Instant, size: u64) {
+        if self.size.is_none_or(|old| size > old) {
+            self.used = Some(at);
+        }
         if let Some(old) = self.size.filter(|&old| old != size) {
             match self.before {
                 Some((_, changed)) if changed == at && old < size => {}
