@@ -12,6 +12,7 @@ use units::Duration;
 use crate::bottleneck::{BurstRate, DeliveryClock};
 use crate::conversation::SenderLimits;
 use crate::delivery::{delivered, held};
+use crate::losses::lost_of_full_queue;
 use crate::opening::window_field;
 use crate::peaks::is_level;
 use crate::policer::queue_with;
@@ -327,17 +328,7 @@ impl PathFit {
             }
             _ => since(after()),
         };
-        let overflow = |episode: &RecoveryEpisode| {
-            episode.rtt.saturating_sub(base) * 5 >= path.queue * 3
-                && path.queue * 8 >= base
-                && episode.trigger != RecoveryTrigger::Probe
-        };
-        let full = flow
-            .episodes
-            .iter()
-            .filter(|episode| overflow(episode))
-            .map(|e| e.retransmitted - e.spurious.min(e.retransmitted))
-            .sum::<u64>();
+        let full = lost_of_full_queue(flow, base, path.queue);
         let at_losses =
             median(flow.episodes.iter().map(|episode| episode.rtt.saturating_sub(base)));
         let policer = PolicerFit::of(

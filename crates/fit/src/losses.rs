@@ -6,8 +6,10 @@
 
 use std::collections::BTreeMap;
 
-use diagnose::CapturedPacket;
+use diagnose::episodes::{RecoveryEpisode, RecoveryTrigger};
+use diagnose::{CapturedPacket, FlowAnalysis};
 use packet::{Dir, Flags};
+use units::Duration;
 
 /// Minimum consecutive losses of an outage, which must also last two round trips.
 const OUTAGE: usize = 5;
@@ -374,6 +376,19 @@ impl SequenceUnwrapper {
         self.last = Some(near.max(place));
         place
     }
+}
+
+/// Packets lost while the queue was nearly as long as it ever was.
+pub(crate) fn lost_of_full_queue(flow: &FlowAnalysis, base: Duration, queue: Duration) -> u64 {
+    let is_full = |episode: &&RecoveryEpisode| {
+        episode.rtt.saturating_sub(base) * 5 >= queue * 3
+            && queue * 8 >= base
+            && episode.trigger != RecoveryTrigger::Probe
+    };
+    let lost = |episode: &RecoveryEpisode| {
+        episode.retransmitted - episode.spurious.min(episode.retransmitted)
+    };
+    flow.episodes.iter().filter(is_full).map(lost).sum()
 }
 
 #[cfg(test)]
