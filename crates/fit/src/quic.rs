@@ -327,8 +327,9 @@ impl QuicFit {
 fn way_back(analysis: &QuicAnalysis) -> Option<WayBackFit> {
     let rate = analysis.return_path.filter(|&rate| rate > 0.0)?;
     let [min, _, max] = analysis.round_trips?;
-    let buffer = (rate * max.saturating_sub(min) as f64 / 1e9) as u64 + ACK;
-    Some(WayBackFit { rate: (rate * 8.0) as u64, buffer })
+    let wait = max.saturating_sub(min);
+    let buffer = (rate * wait as f64 / 1e9) as u64 + ACK;
+    Some(WayBackFit { rate: (rate * 8.0) as u64, buffer, wait })
 }
 
 /// Bytes of a full-sized TCP packet. A packet of the log may be a burst of several segments, each

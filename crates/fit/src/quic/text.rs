@@ -169,7 +169,7 @@ impl QuicFit {
             marks: None,
         };
         let mut path = path.table(chance);
-        if let Some(WayBackFit { rate, buffer }) = self.way_back {
+        if let Some(WayBackFit { rate, buffer, .. }) = self.way_back {
             let link = LinkTable {
                 rate: Rate::from_bits_per_second(rate.clamp(1, FASTEST)).and_then(given),
                 buffer: given(BufferSize::Size(Bytes(buffer.min(DEEPEST)))),

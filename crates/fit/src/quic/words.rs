@@ -129,7 +129,7 @@ mod tests {
             conversation: Some(Conversation { messages, held: 0, window: None }),
             is_client: false,
             policer: Some(PolicerFit { rate: 1_000_000, burst: 9_000 }),
-            way_back: Some(WayBackFit { rate: 40_000, buffer: 6_000 }),
+            way_back: Some(WayBackFit { rate: 40_000, buffer: 6_000, wait: 0 }),
             rate_at_least: 800_000,
             bases: Vec::new(),
         }
