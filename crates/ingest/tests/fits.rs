@@ -65,6 +65,7 @@ prop_compose! {
             window_field: None,
             queueing: 0,
             losses: LossEstimate::default(),
+            loses_data: false,
             policer: None,
             marks: None,
             is_marked: false,

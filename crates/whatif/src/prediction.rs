@@ -10,6 +10,9 @@ const MAX_FIGURE_RANGE: f64 = 0.10;
 /// Largest timing error of the recorded sender for a figure: half of what a range allows.
 const MAX_FIGURE_ERROR: f64 = MAX_MISFIT / 2.0;
 
+/// Room for the rounding of a centre that is just within.
+const ROUNDING: f64 = 1.0 + 1e-9;
+
 /// What a prediction rests on.
 pub(crate) struct PredictionBasis<'a> {
     /// Timing error of the recorded sender, of its end or of the whole.
@@ -36,15 +39,19 @@ pub(crate) fn prediction(basis: &PredictionBasis<'_>) -> (f64, Prediction) {
     let &PredictionBasis { error, absent, time_s, spread_s, others } = basis;
     let all = others.iter().map(|other| other.1);
     let range_s = all.fold(spread_s, |(low, high), time| (low.min(time), high.max(time)));
-    // A prediction is right if it is within this part of the time that is measured.
-    let is_wide_for = |time_s: f64, (low, high): (f64, f64)| {
-        let rounding = 1.0 + 1e-9;
-        time_s > low * (1.0 + MAX_FIGURE_RANGE) * rounding
-            || time_s * rounding < high * (1.0 - MAX_FIGURE_RANGE)
+    // Draws of chance are no bounds: none of them may be far from the most likely time.
+    let is_wide = |(low, high): (f64, f64)| {
+        low < time_s * (1.0 - MAX_FIGURE_RANGE) || high > time_s * (1.0 + MAX_FIGURE_RANGE)
     };
-    let time_s = centred(time_s, range_s);
-    let is_wide = |range: (f64, f64)| is_wide_for(time_s, range);
-    let doubt = others.iter().find(|(_, time)| is_wide((*time, *time)));
+    // Other paths are: a time between them is right if it is within this part of each.
+    let bounds = others.iter().filter(|other| other.0 != PathDoubt::Others).map(|other| other.1);
+    let bounds = bounds.fold((time_s, time_s), |(low, high), time| (low.min(time), high.max(time)));
+    let centre_s = centred(time_s, bounds);
+    let is_far = |time: f64| (centre_s - time).abs() > time * MAX_FIGURE_RANGE * ROUNDING;
+    let doubt = others.iter().find(|&&(doubt, time)| match doubt {
+        PathDoubt::Others => is_wide((time, time)),
+        PathDoubt::Rate | PathDoubt::Queue => is_far(time),
+    });
     let own_error = || {
         format!(
             "the recorded sender, simulated, is {:.1} % of the time off the recording",
@@ -76,6 +83,7 @@ pub(crate) fn prediction(basis: &PredictionBasis<'_>) -> (f64, Prediction) {
         Validity::Figure => range_s,
         Validity::Range | Validity::None => (range_s.0 * (1.0 - error), range_s.1 * (1.0 + error)),
     };
+    let time_s = if validity == Validity::Figure { centre_s } else { time_s };
     (time_s, Prediction { validity, low_s, high_s, why })
 }
 
@@ -98,6 +106,9 @@ mod tests {
         let (time_s, Prediction { validity, low_s, high_s, .. }) = of(&[(PathDoubt::Queue, 1.2)]);
         assert_eq!((validity, low_s, high_s), (Validity::Figure, 1.0, 1.2));
         assert!((time_s - 1.08).abs() < 1e-9, "{time_s}");
+        // What others' packets do is chance, and no bound.
+        let (time_s, Prediction { validity, .. }) = of(&[(PathDoubt::Others, 1.2)]);
+        assert_eq!((time_s, validity), (1.0, Validity::Range));
         // Beyond that, it is the time over the path that is most likely.
         let (time_s, Prediction { validity, .. }) = of(&[(PathDoubt::Queue, 1.3)]);
         assert_eq!((time_s, validity), (1.0, Validity::Range));
