@@ -146,9 +146,9 @@ pub(super) fn transport_time(analysis: &QuicAnalysis) -> u64 {
 }
 
 /// Time in ns of the connection that a sender in slow start at first could save: beyond the handshake and what the data
-/// take; `None` without the rate of the bottleneck.
+/// take; `None` without the rate of the link: that of deliveries may be the application's.
 pub(super) fn avoidable(analysis: &QuicAnalysis) -> Option<u64> {
-    let rate = analysis.bottleneck.filter(|&rate| rate > 0.0)?;
+    let rate = analysis.spacing.map(|spacing| spacing.rate).filter(|&rate| rate > 0.0)?;
     let rtt = analysis.round_trips.map_or(0, |[min, ..]| min);
     let handshake = analysis.handshake.duration().unwrap_or(0).min(rtt);
     let least = least_time(analysis, analysis.bytes(), rate) + handshake;

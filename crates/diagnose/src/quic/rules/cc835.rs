@@ -5,7 +5,7 @@
 //!
 //! A mean queue of at least 200 ms and two round trips is a finding of its own, the kind `bufferbloat`.
 //!
-//! A link that carries more than the transfer gets while its queue is standing is shared, the kind `shared`: its rate is that
+//! A link that carries more than the transfer gets while its queue is standing is shared: its rate is that
 //! of the spacing of packets.
 //!
 //! Cost: none; a standing queue delays other traffic. Of a shared link the time in which the sender had data, less what
@@ -83,7 +83,6 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
             .at(interval(spacing.interval), busy.events)
             .with(found.evidence)
             .because("the queue is standing, and the link carries more than this transfer gets");
-        found.kind = "shared";
         found.title = format!(
             "others share the path: it carries {}, {} of it for this transfer",
             rate(bottleneck),
