@@ -340,12 +340,10 @@ impl PathFit {
         );
         if let Some(PolicerFit { rate, burst }) = policer {
             let lost = losses.packets.len();
-            reported(
-                "policer",
-                format!(
-                    "{rate} bit/s, {burst} B: such a token bucket drops these {lost} packets, without a queue"
-                ),
+            let why = format!(
+                "{rate} bit/s, {burst} B: such a token bucket drops these {lost} packets, without a queue"
             );
+            reported("policer", why);
         }
         let policed = match policer {
             Some(_) => core::mem::take(&mut losses.packets),
@@ -370,13 +368,11 @@ impl PathFit {
                 format!("{overflows} losses: what a queue of {short} B drops of these packets");
             reported("buffer", why);
         } else if overflows > 0 {
-            reported(
-                "buffer",
-                format!(
-                    "{overflows} losses at a queueing delay of {} us: the bytes queued then",
-                    path.queue.as_micros()
-                ),
+            let delay = path.queue.as_micros();
+            let why = format!(
+                "{overflows} losses at a queueing delay of {delay} us: the bytes queued then"
             );
+            reported("buffer", why);
         }
         if !losses.packets.is_empty() {
             reported(
