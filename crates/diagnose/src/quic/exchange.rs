@@ -129,7 +129,7 @@ fn message_bytes(packet: &QuicPacketRecord<'_>) -> u64 {
         QuicFrame::Stream { id, length, .. } if id & 2 == 0 => length,
         _ => 0,
     });
-    bytes.sum()
+    bytes.fold(0, u64::saturating_add)
 }
 
 /// Whether a packet has stream bytes of a bidirectional stream.
@@ -186,7 +186,7 @@ impl ExchangeMeter {
                     QuicMessage { is_local: true, after, quiet, ..QuicMessage::default() };
                 self.begin(now, QuicMessage { bytes: new, ..message });
             }
-            (None, Some(last)) => last.bytes += new,
+            (None, Some(last)) => last.bytes = last.bytes.saturating_add(new),
             (None, None) => {}
         }
         match self.last {
@@ -238,7 +238,7 @@ impl ExchangeMeter {
         }
         let bytes = message_bytes(packet);
         match (self.last, self.messages.last_mut()) {
-            (LastMessage::Remote, Some(last)) => last.bytes += bytes,
+            (LastMessage::Remote, Some(last)) => last.bytes = last.bytes.saturating_add(bytes),
             (last, _) => {
                 let since = self.acked_at.unwrap_or(now.ns()).max(self.local_at);
                 let after = match last {

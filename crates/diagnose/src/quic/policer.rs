@@ -86,7 +86,7 @@ impl PacketOutcomes {
         let mut passed = vec![0];
         for one in all.iter() {
             let bytes = if one.is_lost { 0 } else { one.bytes };
-            passed.push(passed.last().copied().unwrap_or(0) + bytes);
+            passed.push(passed.last().copied().unwrap_or(0_u64).saturating_add(bytes));
         }
         let mut end = 0;
         let between = lost_at.iter().filter_map(|&from| {

@@ -262,7 +262,7 @@ impl QuicSender {
             self.pacer.on_sent(now.at, bytes, self.window.size, self.round_trips.smoothed);
         }
         if space == 2 && counts {
-            self.total += bytes;
+            self.total = self.total.saturating_add(bytes);
         }
         let packet = SentPacket {
             at: now.at,

@@ -62,8 +62,10 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
         .with(case.path_rate())
         .because("after a rest longer than a timeout the sender forgets its window")
         .unseen(case.bound());
-    // Of a session that mostly rests little is lost, unless its time at work is mostly that.
-    if case.is_mostly_idle() && cost * 2 < case.active() {
+    // Of a session that mostly rests little is lost, unless its time at work is mostly that. Each first flight takes a
+    // round trip with any window.
+    let trips = case.course.path.base_rtt.unwrap_or_default() * many;
+    if case.is_mostly_idle() && cost * 2 < case.active().saturating_sub(trips) {
         finding = finding.note();
     }
     Some(finding)

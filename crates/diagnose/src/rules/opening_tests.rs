@@ -140,7 +140,7 @@ fn a_reset_after_both_closed_is_a_note() {
     script.data(20_020, 0, 1_000);
     script.ack(40_020, 1_000, &[]);
     let flags = Flags::FIN | Flags::ACK;
-    let seq = SeqNum(crate::tests::ISN.wrapping_add(1_001));
+    let seq = SeqNum(ISN.wrapping_add(1_001));
     let fin = Segment { flags, seq, ack: SeqNum(1), ..Segment::default() };
     script.push(50_000, fin, (0, 0));
     let answer = Segment { dir: Dir::Reverse, seq: SeqNum(1), ack: seq, ..fin };
@@ -290,7 +290,7 @@ fn a_reset_after_all_data_is_a_note() {
         script.sends_response(40_020, request.into(), 0, response);
         script.sends_request(40_030, request.into(), 0, response.into());
         let offset = |dir: Dir| if dir == Dir::Forward { request } else { response };
-        let seq = |dir: Dir| SeqNum(crate::tests::ISN.wrapping_add(1).wrapping_add(offset(dir)));
+        let seq = |dir: Dir| SeqNum(ISN.wrapping_add(1).wrapping_add(offset(dir)));
         if let Some(dir) = fin {
             let (seq, ack) = (seq(dir), seq(dir.reversed()));
             let flags = Flags::FIN | Flags::ACK;

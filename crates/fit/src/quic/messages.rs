@@ -42,8 +42,8 @@ pub(super) fn conversation(
         let is_pause = !has_window && one.quiet >= SHORTEST.max(rtt / PAUSE);
         match messages.last_mut() {
             Some(last) if last.by_client == by_client && !is_pause => {
-                last.bytes += one.bytes;
-                passed += one.after;
+                last.bytes = last.bytes.saturating_add(one.bytes);
+                passed = passed.saturating_add(one.after);
             }
             _ => {
                 let after = one.after + if one.quiet > 0 { passed } else { 0 };
@@ -56,7 +56,8 @@ pub(super) fn conversation(
     if let Some(first) = messages.first_mut() {
         first.after = 0;
     }
-    let sent: u64 = all.iter().filter(|one| one.is_local).map(|one| one.bytes).sum();
+    let sent: u64 =
+        all.iter().filter(|one| one.is_local).map(|one| one.bytes).fold(0, u64::saturating_add);
     let window = has_window.then(|| 2 * sent / asked.max(1));
     let found = Conversation { messages, held: 0, window };
     // Both hosts at once are no turns.
@@ -68,7 +69,7 @@ pub(super) fn conversation(
 /// The messages in words.
 pub(super) fn described(found: &Conversation) -> String {
     let Conversation { messages, window, .. } = found;
-    let waits: u64 = messages.iter().map(|one| one.after).sum();
+    let waits: u64 = messages.iter().map(|one| one.after).fold(0, u64::saturating_add);
     let (number, waits) = (messages.len(), waits / 1_000);
     match window {
         Some(window) => {

@@ -66,14 +66,14 @@ impl ReturnMeter {
         (is_queued, waited): (bool, Duration),
     ) {
         if !is_queued && acked > 0 {
-            self.unqueued = (self.unqueued.0 + acked, self.unqueued.1 + 1);
+            self.unqueued = (self.unqueued.0.saturating_add(acked), self.unqueued.1 + 1);
         }
         let Some(length) = length.filter(|_| is_queued) else {
             (self.last, self.length, self.acked) = (None, 0, 0);
             return;
         };
-        self.length += length + HEADERS;
-        self.acked += acked;
+        self.length = self.length.saturating_add(length).saturating_add(HEADERS);
+        self.acked = self.acked.saturating_add(acked);
         let Some(last) = self.last.filter(|&last| at > last) else {
             if self.last.is_none() {
                 (self.last, self.length, self.acked) = (Some(at), 0, 0);
@@ -91,7 +91,7 @@ impl ReturnMeter {
     /// A packet of `length` bytes without an ACK.
     pub(super) fn other(&mut self, length: Option<u64>) {
         if self.last.is_some() {
-            self.length += length.unwrap_or(0) + HEADERS;
+            self.length = self.length.saturating_add(length.unwrap_or(0)).saturating_add(HEADERS);
         }
     }
 
