@@ -32,7 +32,7 @@ pub(super) fn conversation(
     let has_window = amid >= FEWEST_ASKED && amid * AMID >= asked;
     let mut messages: Vec<Message> = Vec::new();
     // Waits since the last message began, of data that are no messages of their own.
-    let mut passed = 0;
+    let mut passed = 0_u64;
     for one in all {
         let by_client = one.is_local == is_client;
         // What asks for more is no turn, and what it lets leave is the same message.

@@ -50,19 +50,33 @@ max_ack_delay causes spurious ones.",
     ],
 };
 
+fn usual_round_trip(analysis: &QuicAnalysis) -> u64 {
+    analysis.round_trips.map_or(0, |[_, smoothed, _]| smoothed)
+}
+
+/// The silence before probe timeouts in ns, less a round trip for each.
+pub(super) fn waits(analysis: &QuicAnalysis) -> u64 {
+    let after = analysis.timeouts - analysis.handshake.timeouts.min(analysis.timeouts);
+    let waited = analysis.budget.of(QuicLimiter::Timeout).ns;
+    waited.saturating_sub(after.saturating_mul(usual_round_trip(analysis)))
+}
+
 fn check(analysis: &QuicAnalysis) -> Option<Finding> {
     let after = analysis.timeouts - analysis.handshake.timeouts.min(analysis.timeouts);
     let waited = analysis.budget.of(QuicLimiter::Timeout);
+    let rtt = usual_round_trip(analysis);
     // Packets of a size that vanishes are CC852's.
     let has_vanished = super::cc852::has_vanished(analysis);
     if after == 0 || has_vanished || !analysis.is_sender() && waited.ns == 0 {
         return None;
     }
-    let rtt = analysis.round_trips.map_or(0, |[_, smoothed, _]| smoothed);
-    let cost = waited.ns.saturating_sub(after.saturating_mul(rtt));
-    // The window that an outage reduced is a part of its cost.
+    // The window that an outage reduced is a part of its cost. One that collapsed has a finding of its own, CC814, which
+    // has the waits, too.
     let reduced = episodes(analysis, |episode| episode.after_outage);
-    let cost = cost + reduced.map_or(0, |sum| sum.cost);
+    let cost = match super::cc814::follows_outage(analysis) {
+        true => 0,
+        false => waits(analysis).saturating_add(reduced.map_or(0, |sum| sum.cost)),
+    };
     let chain = analysis.max_timeouts;
     let title = match chain {
         0 | 1 => {

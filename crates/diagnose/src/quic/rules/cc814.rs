@@ -3,15 +3,12 @@
 //! Checks for congestion events that took the window to its minimum: by the trigger in the log, or
 //! by a window of at most two datagrams (RFC 9002 section 7.2) that was more than four before.
 //!
-//! What those of an outage cost is in CC813.
-//!
 //! Cost: the time in which the window limited the sender until it was regained, less the time its
-//! bytes take at the rate of the bottleneck.
+//! bytes take at the rate of the bottleneck; and the waits for the timeouts of the outage that it follows.
 
 use super::QuicRule;
 use super::case::{bound, episodes, finding, path_rate};
 use crate::quic::QuicAnalysis;
-use crate::quic::analysis::QuicEpisode;
 use crate::quic::clock::{interval, seconds, time};
 use crate::rules::{Finding, Remedy, RemedyHost, count, many, number, size};
 
@@ -34,10 +31,15 @@ RTT or max_ack_delay makes it more likely: the duration counts from those.",
     ],
 };
 
+/// Whether the window collapsed after an outage.
+pub(super) fn follows_outage(analysis: &QuicAnalysis) -> bool {
+    analysis.episodes.iter().any(|episode| episode.persistent && episode.after_outage)
+}
+
 fn check(analysis: &QuicAnalysis) -> Option<Finding> {
     let sum = episodes(analysis, |episode| episode.persistent)?;
-    let is_own = |episode: &QuicEpisode| episode.persistent && !episode.after_outage;
-    let cost = episodes(analysis, is_own).map_or(0, |sum| sum.cost);
+    let waits = if follows_outage(analysis) { super::cc813::waits(analysis) } else { 0 };
+    let cost = sum.cost.saturating_add(waits);
     let low =
         analysis.episodes.iter().filter(|e| e.persistent).filter_map(|e| e.window_after).min();
     let high =
