@@ -122,7 +122,7 @@ struct Builder {
     held: u64,
     /// Times of data that a timer of the sender released.
     timeouts: Vec<u64>,
-    /// Time in ns that a segment of each direction takes at the capture point: what an ACK releases is there so much later.
+    /// Time in ns that a segment of each direction takes at the capture point: what an ACK releases is there later by that.
     sending: [u64; 2],
     /// When each host, by [`Dir`] of what it sends, was connected: its own time and the way from there to the capture
     /// point.

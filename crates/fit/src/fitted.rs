@@ -118,7 +118,7 @@ pub struct PathFit {
     pub buffer: Option<u64>,
     /// Bytes of a queue that drops just the packets that were lost, of all that were sent; `None` if none does.
     pub dropping_queue: Option<u64>,
-    /// Bytes that its queue holds at least, where the recorded sender, simulated, has so many wait there without a loss.
+    /// Bytes that its queue holds at least, where the recorded sender, simulated, has that number wait there without a loss.
     pub queue_at_least: Option<u64>,
     /// The field of the receive window, mostly at its largest value, where the scale of windows is not known.
     pub window_field: Option<u16>,
@@ -411,8 +411,8 @@ impl PathFit {
             );
         }
         // Out-of-order packets are acknowledged together, without merging; and a full queue drops ACKs.
-        let is_whole = way_back.is_none() || flow.point == CapturePoint::Receiver;
-        let per_ack = (path.per_ack > 2.5 && late.is_none() && is_whole)
+        let is_complete = way_back.is_none() || flow.point == CapturePoint::Receiver;
+        let per_ack = (path.per_ack > 2.5 && late.is_none() && is_complete)
             .then(|| (flow.coverage.most / flow.mss.max(1)).max(3));
         if let Some(most) = per_ack {
             reported(
@@ -564,7 +564,7 @@ fn conversation(
     let CaptureDistances { to_client, to_server } = analysis.distances;
     let distances = match (to_client, to_server) {
         (None, None) => return None,
-        // A SYN that was sent again is farther from its answer than the server.
+        // A retransmitted SYN is farther from its answer than the server.
         (Some(client), Some(server)) => {
             let client = client.as_nanos();
             [client, server.as_nanos().min(rtt.saturating_sub(client))]

@@ -69,8 +69,8 @@ mod tests {
     use crate::test_packets::packet;
 
     #[test]
-    fn data_are_lost_as_often_as_they_were_sent_again() {
-        // Segments of 1,000 B: the second and the third are sent again, the third twice.
+    fn data_are_lost_as_often_as_they_were_retransmitted() {
+        // Segments of 1,000 B: the second and the third are retransmitted, the third twice.
         let sent =
             [(0, 1), (0, 1_001), (0, 2_001), (0, 3_001), (50, 1_001), (50, 2_001), (300, 2_001)];
         let packets: Vec<_> = sent

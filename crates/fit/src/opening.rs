@@ -116,7 +116,7 @@ fn answers_lost_until(packets: &[CapturedPacket], rtt: u64) -> Option<u64> {
         match (packet.segment.dir, flags.has(Flags::SYN), answer) {
             (Dir::Forward, true, _) => {
                 first = first.or(Some(at));
-                // What was answered before and is sent again shows that the answer was lost.
+                // A retransmission of what was answered before shows that the answer was lost.
                 is_repeated |= answer.is_some();
                 last_syn = Some(at);
             }

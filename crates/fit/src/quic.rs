@@ -454,11 +454,12 @@ fn writes(transfer: &QuicTransfer, least: u64, window: u64) -> WritePattern {
         return WritePattern::Bulk;
     }
     let gaps = writes.len() as u64 - 1;
-    let bytes: u64 = writes[..gaps as usize].iter().map(|write| write.1).sum();
+    let bytes: u64 =
+        writes[..gaps as usize].iter().map(|write| write.1).fold(0, u64::saturating_add);
     let chunk = (bytes / gaps).max(1);
     // A pattern of some small writes before the data is none of the data.
-    let is_whole = writes[gaps as usize].1 <= bytes;
-    if !is_whole {
+    let is_pattern = writes[gaps as usize].1 <= bytes;
+    if !is_pattern {
         return WritePattern::Bulk;
     }
     WritePattern::Paced(chunk, span / gaps)

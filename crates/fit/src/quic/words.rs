@@ -152,7 +152,7 @@ mod tests {
             let changed = text(&fit().with_word(key, value).unwrap().unwrap());
             assert!(!changed.contains(part), "{changed}");
         }
-        // The server connects to nobody.
+        // The server connects to no host.
         assert!(recorded.contains("from = \"receiver\""), "{recorded}");
         let batched = fit().with_word("application.batch", "true").unwrap().unwrap();
         assert_eq!(batched.conversation.map(|found| found.messages.len()), Some(2));

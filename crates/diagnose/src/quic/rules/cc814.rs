@@ -31,15 +31,20 @@ RTT or max_ack_delay makes it more likely: the duration counts from those.",
     ],
 };
 
-/// Whether the window collapsed after an outage.
+/// Whether the window collapsed after an outage and cost more than the waits for its timeouts: then those are its own, too;
+/// else both are CC813's.
 pub(super) fn follows_outage(analysis: &QuicAnalysis) -> bool {
-    analysis.episodes.iter().any(|episode| episode.persistent && episode.after_outage)
+    let collapsed = episodes(analysis, |episode| episode.persistent && episode.after_outage);
+    collapsed.is_some_and(|sum| sum.cost > 0 && sum.cost >= super::cc813::waits(analysis))
 }
 
 fn check(analysis: &QuicAnalysis) -> Option<Finding> {
     let sum = episodes(analysis, |episode| episode.persistent)?;
-    let waits = if follows_outage(analysis) { super::cc813::waits(analysis) } else { 0 };
-    let cost = sum.cost.saturating_add(waits);
+    let others = || episodes(analysis, |episode| episode.persistent && !episode.after_outage);
+    let cost = match follows_outage(analysis) {
+        true => sum.cost.saturating_add(super::cc813::waits(analysis)),
+        false => others().map_or(0, |sum| sum.cost),
+    };
     let low =
         analysis.episodes.iter().filter(|e| e.persistent).filter_map(|e| e.window_after).min();
     let high =

@@ -90,8 +90,8 @@ impl SpacingMeter {
         };
         let waited = own.saturating_sub(ack.min_rtt);
         // All that was sent between the two packets has arrived.
-        let is_whole = ack.acked == now.total - last.total;
-        if spacing.is_zero() || !is_whole || waited < spacing || self.all.len() >= MOST {
+        let covers_all = ack.acked == now.total - last.total;
+        if spacing.is_zero() || !covers_all || waited < spacing || self.all.len() >= MOST {
             return;
         }
         let (ns, at) = (spacing.as_nanos(), ack.at.as_nanos());
