@@ -51,12 +51,11 @@ def dask() -> Iterator[tuple[Any, Callable[[], int | None]]]:
         ) as cluster,
         distributed.Client(cluster) as client,
     ):
-        processes = client.run(os.getpid)
-
         def at_work() -> int | None:
-            busy = [worker for worker, tasks in client.processing().items() if tasks]
-            # A worker that replaced a killed one is not among them.
-            return processes.get(busy[0]) if busy else None
+            # Asked each time: a test before may have killed a worker, which another replaced.
+            processes = client.run(os.getpid, on_error="ignore")
+            busy = (worker for worker, tasks in client.processing().items() if tasks)
+            return next((processes[worker] for worker in busy if worker in processes), None)
 
         yield client, at_work
 
