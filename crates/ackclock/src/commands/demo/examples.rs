@@ -1,37 +1,67 @@
-//! Example recordings of findings: short transfers that are run in virtual time.
+//! Example recordings of findings: short transfers that are run in virtual time, and captures of real hosts.
 
 use diagnose::quic::rules::quic_rule;
 use export::capture::PcapngRecorder;
-use export::kernel_log::LoggedEndpoint;
+use export::kernel_log::{BlackBox, LoggedEndpoint};
 use export::qlog::Qlog;
 use logs::qlog::QlogFormat;
 use scenario::{Loaded, Overrides, load};
 
 use crate::failure::Failure;
 
-/// A scenario whose recording has a finding as its primary one.
+/// A recording that shows a finding.
 pub(super) struct FindingExample {
     /// Code of the finding.
     pub(super) code: &'static str,
-    text: &'static str,
+    source: ExampleSource,
+}
+
+/// Where the recording of an example is from.
+enum ExampleSource {
+    /// A scenario; its recording is what users have of such a transfer.
+    Scenario(&'static str),
+    /// The same, with the log of the sender's kernel (BBLog).
+    KernelLog(&'static str),
+    /// A capture of real hosts.
+    Capture { title: &'static str, gz: &'static [u8] },
 }
 
 macro_rules! example {
     ($code:literal) => {
+        example!($code, Scenario)
+    };
+    ($code:literal, $kind:ident) => {
         FindingExample {
             code: $code,
-            text: include_str!(concat!("../../../demo/examples/", $code, ".toml")),
+            source: ExampleSource::$kind(include_str!(concat!(
+                "../../../demo/examples/",
+                $code,
+                ".toml"
+            ))),
+        }
+    };
+    ($code:literal, $title:literal) => {
+        FindingExample {
+            code: $code,
+            source: ExampleSource::Capture {
+                title: $title,
+                gz: include_bytes!(concat!("../../../demo/examples/", $code, ".pcap.gz")),
+            },
         }
     };
 }
 
 /// All examples, by code.
 pub(super) const EXAMPLES: &[FindingExample] = &[
+    example!("CC001", "a port on which nothing listens"),
     example!("CC002"),
     example!("CC003"),
+    example!("CC004", "connections from a port that the server still holds"),
+    example!("CC005", "a router answers with ICMP errors"),
     example!("CC101"),
     example!("CC102"),
     example!("CC103"),
+    example!("CC104"),
     example!("CC105"),
     example!("CC201"),
     example!("CC202"),
@@ -39,9 +69,11 @@ pub(super) const EXAMPLES: &[FindingExample] = &[
     example!("CC204"),
     example!("CC205"),
     example!("CC206"),
+    example!("CC301"),
     example!("CC302"),
     example!("CC303"),
     example!("CC401"),
+    example!("CC402"),
     example!("CC403"),
     example!("CC501"),
     example!("CC502"),
@@ -52,6 +84,7 @@ pub(super) const EXAMPLES: &[FindingExample] = &[
     example!("CC601"),
     example!("CC602"),
     example!("CC603"),
+    example!("CC701", KernelLog),
     example!("CC801"),
     example!("CC803"),
     example!("CC811"),
@@ -61,39 +94,27 @@ pub(super) const EXAMPLES: &[FindingExample] = &[
     example!("CC821"),
     example!("CC822"),
     example!("CC831"),
+    example!("CC832"),
     example!("CC834"),
     example!("CC835"),
+    example!("CC837"),
     example!("CC841"),
+    example!("CC904"),
+    example!("CC905"),
 ];
 
 /// Codes without an example, and why.
 pub(super) const WITHOUT: &[(&[&str], &str)] = &[
     (
-        &["CC001", "CC004"],
-        "hosts of scenarios listen, and reuse no port: golden/captures/recorded/failures has captures",
+        &["CC901", "CC902", "CC903", "CC906"],
+        "a note on a capture that lacks packets: those of simulated hosts have all",
     ),
-    (
-        &["CC005"],
-        "simulated routers report only packets that are too large: golden/captures/recorded/failures has captures",
-    ),
-    (
-        &["CC104"],
-        "in simulated transfers whose slow start ends early, slow start itself costs more (CC102)",
-    ),
-    (
-        &[
-            "CC301", "CC402", "CC815", "CC836", "CC837", "CC853", "CC901", "CC902", "CC903",
-            "CC904", "CC905", "CC906",
-        ],
-        "a note: it limits no connection",
-    ),
-    (&["CC701"], "needs the kernel's own log beside the capture (BBLog)"),
+    (&["CC815", "CC836", "CC853"], "a note: it limits no connection"),
     (
         &["CC802", "CC804", "CC851", "CC852"],
         "simulated hosts of QUIC validate no address, close without errors, use no ECN, and send datagrams of one size",
     ),
     (&["CC823"], "simulated peers do not limit the number of streams"),
-    (&["CC832"], "simulated pacers allow a window per round trip or more"),
     (&["CC833"], "simulated windows stay only after a loss, which costs more (CC811)"),
     (&["CC838"], "a note where the log has the windows, as those of simulated hosts have"),
 ];
@@ -113,13 +134,23 @@ pub(super) fn reason(code: &str) -> Option<&'static str> {
 impl FindingExample {
     /// Its title.
     pub(super) fn title(&self) -> &'static str {
-        let line = self.text.lines().next().unwrap_or_default();
-        line.trim_start_matches("title = ").trim_matches('"')
+        match self.source {
+            ExampleSource::Capture { title, .. } => title,
+            ExampleSource::Scenario(text) | ExampleSource::KernelLog(text) => {
+                let line = text.lines().next().unwrap_or_default();
+                line.trim_start_matches("title = ").trim_matches('"')
+            }
+        }
     }
 
-    /// Name of a file for its recording: a capture, or of QUIC the sender's qlog.
+    /// Name of a file for its recording: a capture, of QUIC the sender's qlog, or the log of a kernel.
     pub(super) fn file_name(&self) -> String {
-        let ending = if self.is_quic() { "qlog" } else { "pcap" };
+        let ending = match self.source {
+            ExampleSource::Capture { .. } => "pcap.gz",
+            ExampleSource::KernelLog(_) => "bblog.pcapng",
+            ExampleSource::Scenario(_) if self.is_quic() => "qlog",
+            ExampleSource::Scenario(_) => "pcap",
+        };
         format!("{}.{ending}", self.code)
     }
 
@@ -127,13 +158,18 @@ impl FindingExample {
         quic_rule(self.code).is_some()
     }
 
-    /// Runs the scenario and returns its recording.
+    /// Runs the scenario, if it has one, and returns the recording.
     pub(super) fn record(&self) -> Result<Vec<u8>, Failure> {
+        let (text, has_kernel_log) = match self.source {
+            ExampleSource::Capture { gz, .. } => return Ok(gz.to_vec()),
+            ExampleSource::Scenario(text) => (text, false),
+            ExampleSource::KernelLog(text) => (text, true),
+        };
         let name = format!("{}.toml", self.code);
         let Loaded { mut scenario, sha256, .. } =
-            load(self.text, &name, &Overrides::default()).map_err(Failure::Scenario)?;
+            load(text, &name, &Overrides::default()).map_err(Failure::Scenario)?;
         let failed = |error: &dyn core::fmt::Display| Failure::new(format!("{name}: {error}"));
-        if !self.is_quic() {
+        if !self.is_quic() && !has_kernel_log {
             let mut capture = PcapngRecorder::new(&scenario, &[0], "", Vec::new())
                 .map_err(|error| failed(&error))?;
             sim::run_shared(&scenario, &mut capture).map_err(|error| failed(&error))?;
@@ -141,6 +177,12 @@ impl FindingExample {
         }
         let sender =
             LoggedEndpoint::sender(&mut scenario, 0).ok_or_else(|| failed(&"it has no flow"))?;
+        if has_kernel_log {
+            let mut log =
+                BlackBox::new(&scenario, sender, "", Vec::new()).map_err(|error| failed(&error))?;
+            sim::run_shared(&scenario, &mut log).map_err(|error| failed(&error))?;
+            return log.finish().map_err(|error| failed(&error));
+        }
         let mut log = Qlog::new(&scenario, sender, &sha256, QlogFormat::Current, Vec::new())
             .map_err(|error| failed(&error))?;
         sim::run_shared(&scenario, &mut log).map_err(|error| failed(&error))?;
