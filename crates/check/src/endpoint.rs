@@ -47,8 +47,9 @@ pub(crate) struct SenderModel {
     pub(crate) max: u64,
     pub(crate) fin: bool,
     pub(crate) una: u64,
-    /// Congestion window as last reported.
+    /// Congestion window as last reported, and the largest.
     pub(crate) cwnd: Option<u32>,
+    pub(crate) largest_cwnd: u32,
     /// End of the data that a window allowed before slow start ended: RACK has planned to send it.
     pub(crate) planned: u64,
     /// Ends of the data in flight when the retransmission timer fired, and when a duplicate
@@ -341,6 +342,7 @@ impl EndpointModel {
         state: Option<&SenderState>,
     ) {
         let before = self.sender.cwnd.replace(cwnd);
+        self.sender.largest_cwnd = self.sender.largest_cwnd.max(cwnd);
         if cause == Cause::SlowStartExit && self.brake == RecoveryLimit::Credit {
             // HyStart++ reduces the window between the segments of a flight. rack_fast_output sends
             // the rest of what the window allowed (`fsb.left_to_send`) and does not compare again.

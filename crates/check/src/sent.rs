@@ -264,7 +264,13 @@ impl EndpointModel {
             // recovery; a knob lets the last packet exceed it.
             TransportKind::Quic { .. } | TransportKind::RealQuic | TransportKind::Udp => {
                 let flight = state.in_flight;
-                let beyond = flight > state.cwnd + state.mss - Bytes(1);
+                let limit = match self.brake {
+                    RecoveryLimit::Proportional => {
+                        state.cwnd.max(Bytes(self.sender.largest_cwnd.into()))
+                    }
+                    _ => state.cwnd,
+                };
+                let beyond = flight > limit + state.mss - Bytes(1);
                 let allowed = &mut self.sender.beyond_window;
                 let may = beyond && *allowed > 0;
                 *allowed -= u32::from(may);

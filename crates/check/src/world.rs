@@ -61,7 +61,7 @@ pub struct FlowModel {
     pub ip_header: Bytes,
     /// Transport protocol.
     pub transport: TransportKind,
-    /// Limits of the opening end and of the other in a fast recovery of TCP.
+    /// Limits of the opening end and of the other in a fast recovery.
     pub recovery_limits: [RecoveryLimit; 2],
     /// When the stacks of the opening end and of the other send.
     pub output_calls: [OutputCalls; 2],
@@ -96,6 +96,9 @@ pub enum RecoveryLimit {
     /// New bytes match the delivered data while more than the threshold is in flight, and otherwise
     /// fill the threshold (rack_update_prr of FreeBSD's RACK stack).
     Credit,
+    /// What is delivered allows more than the room in the window (`snd_cnt` of RFC 6937, in quiche): the largest window of
+    /// the connection limits the data.
+    Proportional,
     /// A limit that the record does not show.
     Unseen,
 }

@@ -24,6 +24,8 @@ pub struct QuicAckRule {
     /// A packet with other frames also carries an ACK frame for all packets received since the last
     /// ACK, even if they were not ack-eliciting (INET `bundleAckForNonAckElicitingPackets`).
     pub bundle_all: bool,
+    /// After this number of packets that only acknowledge, the next one has a PING.
+    pub elicits_after: Option<u32>,
 }
 
 /// A received ack-eliciting packet, as the ACK policy sees it.
@@ -140,6 +142,7 @@ mod tests {
         first_at_once: false,
         max_ranges: 32,
         bundle_all: false,
+        elicits_after: None,
     };
 
     /// The packet numbers that trigger an immediate ACK when `numbers` arrive one per millisecond.

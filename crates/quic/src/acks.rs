@@ -7,7 +7,7 @@ use units::{Duration, Instant, Offset};
 
 use crate::controller::{AckedPackets, LostPackets};
 use crate::endpoint::{QuicEndpoint, QuicState};
-use crate::loss::{self, QuicLossRule};
+use crate::loss::{self, LossAdaptation, QuicLossRule};
 use crate::packet::{AckFrame, Space};
 use crate::sent::{SentFrames, SentQuicPacket};
 use crate::slow_start::{SlowStartAck, SlowStartStep};
@@ -34,7 +34,14 @@ impl QuicEndpoint {
             // Appendix A.8: the server has received the proof of the client's address.
             self.handshake.validated = true;
         }
-        let adapts = self.cfg.profile.loss.adapts && space == Space::Application;
+        let adaptation = match space {
+            Space::Application => self.cfg.profile.loss.adaptation,
+            Space::Initial | Space::Handshake => LossAdaptation::None,
+        };
+        let adapts = adaptation == LossAdaptation::Disables;
+        if adaptation == LossAdaptation::Raises {
+            self.find_overtaken(cx, ack);
+        }
         if newly.is_empty() && adapts {
             let mut spurious = Vec::new();
             if self.find_spurious(cx.now, ack, &mut spurious) {
@@ -180,6 +187,19 @@ impl QuicEndpoint {
         raised
     }
 
+    /// Raises the thresholds if an ACK frame acknowledges packets declared lost, and undoes the last reduction.
+    fn find_overtaken<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, ack: &AckFrame) {
+        let numbers = &self.spaces[Space::Application.index()];
+        let outstanding = numbers.packets.first_number().unwrap_or(numbers.next);
+        let largest = numbers.largest_acked.unwrap_or(0);
+        if self.reordered.on_ack(ack, largest) {
+            let change = self.cc.on_spurious_loss(cx.now);
+            self.record_window(cx, change, None);
+        }
+        let oldest = cx.now.as_nanos().saturating_sub(self.rtt.smoothed().as_nanos());
+        self.reordered.forget_before(Instant::from_nanos(oldest), outstanding);
+    }
+
     fn on_spurious_losses<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, spurious: &[Instant]) {
         for &sent in spurious {
             let change = self.cc.on_spurious_loss(sent);
@@ -214,11 +234,11 @@ impl QuicEndpoint {
         };
         let leaves_first = self.cfg.profile.slow_start.leaves_before_growth();
         if step == SlowStartStep::Leave && leaves_first {
-            self.cc.leave_slow_start();
+            self.cc.leave_slow_start(self.slow_start.conservative_since());
         }
         let change = self.cc.on_acked(&acked);
         if step == SlowStartStep::Leave && !leaves_first {
-            self.cc.leave_slow_start();
+            self.cc.leave_slow_start(self.slow_start.conservative_since());
         }
         self.bytes_in_flight = self.bytes_in_flight.saturating_sub(bytes);
         cx.emit_with_state(self, || Event::QuicPacketsAcked {
@@ -291,7 +311,9 @@ impl QuicEndpoint {
     /// The thresholds of a space.
     fn loss_rule(&self, space: Space) -> QuicLossRule {
         match space {
-            Space::Application => self.spurious.adapted(self.cfg.profile.loss),
+            Space::Application => {
+                self.reordered.adapted(self.spurious.adapted(self.cfg.profile.loss))
+            }
             Space::Initial | Space::Handshake => self.cfg.profile.loss,
         }
     }
@@ -307,8 +329,14 @@ impl QuicEndpoint {
             packets += 1;
             bytes += u64::from(packet.size);
             newest = packet.at;
-            if self.cfg.profile.loss.adapts && space == Space::Application {
-                self.spurious.on_lost(packet.number, packet.at);
+            match self.cfg.profile.loss.adaptation {
+                LossAdaptation::Disables if space == Space::Application => {
+                    self.spurious.on_lost(packet.number, packet.at);
+                }
+                LossAdaptation::Raises if space == Space::Application => {
+                    self.reordered.on_lost(packet.number, cx.now);
+                }
+                _ => {}
             }
             self.retransmit(&packet.frames, space);
             cx.emit(|| Event::QuicPacketLost {

@@ -16,7 +16,7 @@ use units::{Bytes, Duration, Instant, Offset, RandomStream};
 
 use crate::congestion_control::CongestionControl;
 use crate::profile::{QuicCubicRule, QuicProfile};
-use crate::quic_cubic::{CubicRoundTrip, QuicCubic};
+use crate::quic_cubic::{CubicAck, QuicCubic};
 use crate::rate_based::{DeliveryStamp, RateController};
 use crate::sent::SentQuicPacket;
 
@@ -132,7 +132,8 @@ impl QuicController {
                 tcp.max_packets_out = tcp.max_packets_out.max(out);
             }
             Self::Rate(rate) => return rate.on_sent(now, size, in_flight),
-            Self::NewReno(_) | Self::Cubic(_) => {}
+            Self::Cubic(cubic) => cubic.on_sent(size),
+            Self::NewReno(_) => {}
         }
         DeliveryStamp::NONE
     }
@@ -179,14 +180,18 @@ impl QuicController {
                     let size = u64::from(packet.size);
                     let event = PacketAcked {
                         sent: packet.at,
-                        size: if cubic.in_slow_start() { size / acked.divisor } else { size },
+                        size,
                         flight_is_empty: false,
                         underused: acked.underused,
                         prior_flight: acked.prior_flight,
                     };
-                    let round_trip =
-                        CubicRoundTrip { smoothed: acked.smoothed, min: acked.min_rtt };
-                    let one = cubic.on_packet_acked(acked.now, &event, round_trip);
+                    let ack = CubicAck {
+                        smoothed: acked.smoothed,
+                        min: acked.min_rtt,
+                        flight: acked.flight,
+                        divisor: acked.divisor,
+                    };
+                    let one = cubic.on_packet_acked(acked.now, &event, ack);
                     change = if one == WindowChange::None { change } else { one };
                 }
                 change
@@ -205,7 +210,7 @@ impl QuicController {
             Self::Cubic(cubic) => {
                 let LostPackets { now, sent, persistent, packets, .. } = *lost;
                 let event = PacketsLost { now, sent, persistent, packets };
-                cubic.on_packets_lost(&event, bytes.div_ceil(cubic.datagram()))
+                cubic.on_packets_lost(&event, lost.flight + bytes)
             }
             Self::Tcp(tcp) => tcp.on_lost(lost, bytes),
             Self::Rate(rate) => rate.on_lost(lost, bytes),
@@ -216,7 +221,8 @@ impl QuicController {
     pub(crate) fn on_spurious_loss(&mut self, sent: Instant) -> WindowChange {
         match self {
             Self::NewReno(newreno) => newreno.on_spurious_loss(sent),
-            Self::Cubic(_) | Self::Tcp(_) | Self::Rate(_) => WindowChange::None,
+            Self::Cubic(cubic) => cubic.on_spurious_loss(),
+            Self::Tcp(_) | Self::Rate(_) => WindowChange::None,
         }
     }
 
@@ -241,12 +247,20 @@ impl QuicController {
         }
     }
 
-    /// Ends slow start with the present window.
-    pub(crate) const fn leave_slow_start(&mut self) {
+    /// Ends slow start with the present window; `conservative`: when a conservative slow start before it began.
+    pub(crate) const fn leave_slow_start(&mut self, conservative: Option<Instant>) {
         match self {
             Self::NewReno(newreno) => newreno.leave_slow_start(),
-            Self::Cubic(cubic) => cubic.leave_slow_start(),
+            Self::Cubic(cubic) => cubic.leave_slow_start(conservative),
             Self::Tcp(_) | Self::Rate(_) => {}
+        }
+    }
+
+    /// Bytes that may be sent in a recovery beside the room in the window.
+    pub(crate) const fn beside_window(&self) -> u64 {
+        match self {
+            Self::Cubic(cubic) => cubic.beside_window(),
+            Self::NewReno(_) | Self::Tcp(_) | Self::Rate(_) => 0,
         }
     }
 

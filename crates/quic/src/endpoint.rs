@@ -19,6 +19,7 @@ use crate::profile::QuicProfile;
 use crate::pto;
 use crate::received::ReceivedPackets;
 use crate::recv_stream::RecvStream;
+use crate::reordered::ReorderedPackets;
 use crate::rtt::Rtt;
 use crate::send_stream::SendStream;
 use crate::sent::{SentPackets, SentQuicPacket};
@@ -181,6 +182,9 @@ pub struct QuicEndpoint {
     pub(crate) newly_lost: Vec<SentQuicPacket>,
     /// Losses of application data that may prove spurious.
     pub(crate) spurious: SpuriousLosses,
+    pub(crate) reordered: ReorderedPackets,
+    /// Packets sent since the last one that is acknowledged.
+    pub(crate) unanswered: u32,
 }
 
 impl QuicEndpoint {
@@ -239,6 +243,8 @@ impl QuicEndpoint {
             newly_acked: Vec::new(),
             newly_lost: Vec::new(),
             spurious: SpuriousLosses::default(),
+            reordered: ReorderedPackets::default(),
+            unanswered: 0,
             cfg,
         }
     }

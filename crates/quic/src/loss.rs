@@ -16,8 +16,19 @@ pub struct QuicLossRule {
     pub granularity: Duration,
     /// `kPersistentCongestionThreshold`.
     pub persistent: u64,
-    /// Spurious losses of application data disable the packet threshold, and raise the time threshold (quic-go 0.65).
-    pub adapts: bool,
+    /// How spurious losses of application data change the thresholds.
+    pub adaptation: LossAdaptation,
+}
+
+/// How the acknowledgment of a packet declared lost changes the thresholds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LossAdaptation {
+    /// Not at all.
+    None,
+    /// It disables the packet threshold and raises the time threshold (quic-go 0.65).
+    Disables,
+    /// It raises both (quiche).
+    Raises,
 }
 
 impl QuicLossRule {
@@ -27,7 +38,7 @@ impl QuicLossRule {
         time_eighths: Some(9),
         granularity: Duration::from_millis(1),
         persistent: 3,
-        adapts: false,
+        adaptation: LossAdaptation::None,
     };
 
     /// The time threshold: the age at which an unacknowledged packet before the largest

@@ -156,8 +156,12 @@ impl QuicEndpoint {
         if self.space_mut(Space::Application).policy.is_due() {
             let room = self.datagram - self.overhead(slot);
             if self.add_ack(cx, slot, room) {
+                // A peer that only receives would never learn which of its ACKs arrived.
+                let most = self.cfg.profile.acks.elicits_after;
+                slot.ping = most.is_some_and(|most| self.unanswered >= most);
+                let kind = if slot.ping { SentKind::Control } else { SentKind::Ack };
                 slot.size = self.overhead(slot);
-                self.send_packet(cx, slot, SentKind::Ack);
+                self.send_packet(cx, slot, kind);
                 return Ok(());
             }
         }
@@ -195,19 +199,39 @@ impl QuicEndpoint {
         if self.cc.take_extra_packet() {
             return true;
         }
-        let window = self.cc.control().window.get();
-        let left = window.saturating_sub(self.bytes_in_flight);
+        let left = self.window_left();
         let full = u64::from(self.datagram);
         match self.cfg.profile.send {
             SendRule::FullPackets => left >= full,
             SendRule::Overshoot => left > 0,
             SendRule::Below => left > full,
+            SendRule::Partial => {
+                let used = self.overhead(slot) + sizes::stream_header(self.send.peek_offset());
+                left > u64::from(used)
+            }
             SendRule::Fits => {
                 let room = self.datagram - self.overhead(slot);
                 let room = room.saturating_sub(sizes::stream_header(self.send.peek_offset()));
                 let short = room - self.send.peek(room, self.flow.limit()).min(room);
                 left >= full - u64::from(short)
             }
+        }
+    }
+
+    /// Bytes that congestion control allows to be sent now.
+    fn window_left(&self) -> u64 {
+        let window = self.cc.control().window.get();
+        window.saturating_sub(self.bytes_in_flight) + self.cc.beside_window()
+    }
+
+    /// Largest size of the next packet with data.
+    fn room(&self) -> u32 {
+        let is_probe = self.spaces[Space::Application.index()].probes > 0;
+        match self.cfg.profile.send {
+            SendRule::Partial if !is_probe => {
+                self.window_left().min(u64::from(self.datagram)) as u32
+            }
+            _ => self.datagram,
         }
     }
 
@@ -252,7 +276,7 @@ impl QuicEndpoint {
             slot.ack_frequency = self.cfg.profile.ack_frequency;
         }
         let used = self.overhead(slot) + sizes::stream_header(self.send.peek_offset());
-        let send_chunk = self.send.take(self.datagram.saturating_sub(used), self.flow.limit());
+        let send_chunk = self.send.take(self.room().saturating_sub(used), self.flow.limit());
         slot.stream = send_chunk.map(|send_chunk| send_chunk.chunk);
         slot.size = self.overhead(slot);
         let retransmitted = send_chunk.is_some_and(|send_chunk| send_chunk.retransmitted);
@@ -351,6 +375,7 @@ impl QuicEndpoint {
             settled: false,
         });
         self.handshake.bytes_sent += size;
+        self.unanswered = if eliciting { 0 } else { self.unanswered.saturating_add(1) };
         if eliciting {
             numbers.last_eliciting = cx.now;
             numbers.probes = numbers.probes.saturating_sub(1);

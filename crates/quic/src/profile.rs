@@ -97,6 +97,8 @@ pub enum SendRule {
     /// While the bytes in flight with a further full-sized packet stay strictly below the window
     /// (quinn-proto 0.11, `poll_transmit`).
     Below,
+    /// While a byte of the stream fits: the last packet is as small as the rest of the window (quiche, `send_single`).
+    Partial,
 }
 
 /// The CUBIC of an implementation.
@@ -181,12 +183,13 @@ pub enum BucketCapacity {
 }
 
 /// Names of all profiles, in the order they are listed to users.
-pub const NAMES: [&str; 11] = [
+pub const NAMES: [&str; 12] = [
     "quic-rfc9002",
     "quic-inet-2025-02",
     "quic-inet-2025-03",
     "quinn-0.11",
     "quiche-0.29",
+    "quiche-0.30",
     "quic-go-0.61",
     "quic-go-0.65",
     "neqo-0.30",
@@ -204,6 +207,7 @@ impl QuicProfile {
             "quic-inet-2025-03" => Some(INET_2025_03),
             "quinn-0.11" => Some(QUINN_0_11),
             "quiche-0.29" => Some(stacks::QUICHE),
+            "quiche-0.30" => Some(stacks::QUICHE_0_30),
             "quic-go-0.61" => Some(stacks::QUIC_GO),
             "quic-go-0.65" => Some(stacks::QUIC_GO_0_65),
             "neqo-0.30" => Some(stacks::NEQO),
@@ -238,6 +242,7 @@ pub const RFC9002: QuicProfile = QuicProfile {
         first_at_once: false,
         max_ranges: 32,
         bundle_all: false,
+        elicits_after: None,
     },
     ack_frequency: None,
     cubic: QuicCubicRule::Rfc9438,

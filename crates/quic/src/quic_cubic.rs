@@ -10,6 +10,8 @@ use cc::quic_newreno::{PacketAcked, PacketsLost};
 use cc::{Control, Growth, WindowChange};
 use units::{Bytes, Duration, Instant, maths};
 
+use crate::prr::QuicRateReduction;
+
 /// Share of the window kept at a loss.
 const BETA: f64 = 0.7;
 /// Scaling of the cubic function, in datagrams per second cubed.
@@ -30,6 +32,24 @@ pub struct QuicCubicParams {
     /// A reduction is undone with the first packet acknowledged after the recovery, or a later one, for which
     /// fewer packets were lost.
     pub rollback: Option<CubicRollback>,
+    /// Slow start counts acknowledged bytes and grows by a datagram for each of it.
+    pub grows_by_datagrams: bool,
+    /// Acknowledgments in a recovery allow more than the window (RFC 6937).
+    pub rate_reduction: bool,
+    /// The acknowledgment of a packet declared lost undoes the last reduction.
+    pub undoes_spurious: bool,
+}
+
+impl QuicCubicParams {
+    /// The recommended choices.
+    pub const RFC9438: Self = Self {
+        epoch_at_first_ack: false,
+        ahead_by_min_rtt: false,
+        rollback: None,
+        grows_by_datagrams: false,
+        rate_reduction: false,
+        undoes_spurious: false,
+    };
 }
 
 /// How few losses count as none (quiche, `ROLLBACK_THRESHOLD_PERCENT`).
@@ -41,11 +61,16 @@ pub struct CubicRollback {
     pub least: u64,
 }
 
-/// Round trips of a sender.
+/// What an ACK frame says beside its packets.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct CubicRoundTrip {
+pub(crate) struct CubicAck {
+    /// Round trips.
     pub(crate) smoothed: Duration,
     pub(crate) min: Duration,
+    /// Bytes in flight before the packets are removed.
+    pub(crate) flight: u64,
+    /// By this the growth of slow start is divided.
+    pub(crate) divisor: u64,
 }
 
 /// The window before a reduction.
@@ -84,6 +109,11 @@ pub(crate) struct QuicCubic {
     /// Window of a Reno flow in bytes (RFC 9438 section 4.3).
     w_est: f64,
     checkpoint: Option<CubicCheckpoint>,
+    /// Begin of the conservative slow start that was the last.
+    conservative: Option<Instant>,
+    /// Bytes counted towards the next growth of slow start.
+    counted: u64,
+    reduction: QuicRateReduction,
 }
 
 impl QuicCubic {
@@ -93,6 +123,9 @@ impl QuicCubic {
             params,
             w_est: 0.0,
             checkpoint: None,
+            conservative: None,
+            counted: 0,
+            reduction: QuicRateReduction::NONE,
             datagram: datagram as u64,
             least: 2 * datagram as u64,
             window,
@@ -116,14 +149,31 @@ impl QuicCubic {
         self.since.is_some_and(|since| sent <= since)
     }
 
+    /// A packet in flight is sent.
+    pub(crate) const fn on_sent(&mut self, size: u64) {
+        self.reduction.on_sent(size);
+    }
+
+    /// Bytes that may be sent beside the room in the window.
+    pub(crate) const fn beside_window(&self) -> u64 {
+        self.reduction.allowed()
+    }
+
     /// An acknowledged packet grows the window.
     pub(crate) fn on_packet_acked(
         &mut self,
         now: Instant,
         acked: &PacketAcked,
-        round_trip: CubicRoundTrip,
+        ack: CubicAck,
     ) -> WindowChange {
-        if acked.underused || self.belongs_to_recovery(acked.sent) {
+        if self.belongs_to_recovery(acked.sent) {
+            if self.params.is_some_and(|params| params.rate_reduction) {
+                let ssthresh = self.ssthresh.unwrap_or(self.window);
+                self.reduction.on_acked(acked.size, ack.flight, ssthresh, self.datagram);
+            }
+            return WindowChange::None;
+        }
+        if acked.underused {
             return WindowChange::None;
         }
         let recovered = core::mem::take(&mut self.in_recovery);
@@ -137,18 +187,22 @@ impl QuicCubic {
             self.epoch = Some(now);
         }
         if self.in_slow_start() {
-            self.window += acked.size;
+            self.grow_in_slow_start(acked.size, ack.divisor);
             return WindowChange::Grew(Growth::SlowStart);
         }
-        let since = *self.since.get_or_insert_with(|| {
+        let since = self.conservative.or(self.since);
+        if since.is_none() || self.conservative.is_some() && self.w_max == 0.0 {
             (self.w_max, self.k, self.w_est) = (self.window as f64, 0.0, self.window as f64);
-            now
-        });
+        }
+        let since = since.unwrap_or(now);
+        if self.conservative.is_none() {
+            self.since = Some(since);
+        }
         let t = now.since(self.epoch.unwrap_or(since));
         let goal = match self.params {
-            None => self.quinn_goal(t, round_trip.smoothed),
-            Some(params) if params.ahead_by_min_rtt => self.goal(t, round_trip.min, acked.size),
-            Some(_) => self.goal(t, round_trip.smoothed, acked.size),
+            None => self.quinn_goal(t, ack.smoothed),
+            Some(params) if params.ahead_by_min_rtt => self.goal(t, ack.min, acked.size),
+            Some(_) => self.goal(t, ack.smoothed, acked.size),
         };
         self.increment = self.increment.saturating_add(goal - self.window);
         if self.increment < self.datagram {
@@ -157,6 +211,18 @@ impl QuicCubic {
         self.window += self.datagram;
         self.increment = if self.params.is_some() { self.increment - self.datagram } else { 0 };
         WindowChange::Grew(Growth::Avoidance)
+    }
+
+    fn grow_in_slow_start(&mut self, size: u64, divisor: u64) {
+        if !self.params.is_some_and(|params| params.grows_by_datagrams) {
+            self.window += size / divisor;
+            return;
+        }
+        self.counted += size;
+        if self.counted >= self.datagram {
+            self.counted -= self.datagram;
+            self.window += self.datagram / divisor;
+        }
     }
 
     /// The window of RFC 9438 section 4 after a packet of `size` bytes, at least the present one.
@@ -180,8 +246,22 @@ impl QuicCubic {
         let rule = self.params.and_then(|params| params.rollback);
         let (Some(rule), Some(before)) = (rule, self.checkpoint) else { return false };
         let few = (self.window / self.datagram * rule.percent / 100).max(rule.least);
+        before.lost < few && self.restore()
+    }
+
+    /// A packet declared lost is acknowledged.
+    pub(crate) fn on_spurious_loss(&mut self) -> WindowChange {
+        if self.params.is_some_and(|params| params.undoes_spurious) && self.restore() {
+            return WindowChange::Grew(Growth::Avoidance);
+        }
+        WindowChange::None
+    }
+
+    /// Restores the state before the last reduction, but neither slow start nor a smaller window.
+    fn restore(&mut self) -> bool {
+        let Some(before) = self.checkpoint else { return false };
         let in_slow_start = before.ssthresh.is_none_or(|ssthresh| before.window < ssthresh);
-        if before.lost >= few || in_slow_start || self.window >= before.window {
+        if in_slow_start || self.window >= before.window {
             return false;
         }
         (self.window, self.ssthresh, self.since) = (before.window, before.ssthresh, before.since);
@@ -194,13 +274,13 @@ impl QuicCubic {
         self.ssthresh.is_none_or(|ssthresh| self.window < ssthresh)
     }
 
-    pub(crate) const fn datagram(&self) -> u64 {
-        self.datagram
-    }
-
-    /// Ends slow start with the present window.
-    pub(crate) const fn leave_slow_start(&mut self) {
+    /// Ends slow start with the present window. Of a sender that grows by datagrams (quiche) the time of the cubic
+    /// function then runs from the begin of `conservative` slow start.
+    pub(crate) const fn leave_slow_start(&mut self, conservative: Option<Instant>) {
         self.ssthresh = Some(self.window);
+        if let Some(QuicCubicParams { grows_by_datagrams: true, .. }) = self.params {
+            self.conservative = conservative;
+        }
     }
 
     /// quinn's window after this packet, `t` after the recovery began; at least the present one.
@@ -221,11 +301,11 @@ impl QuicCubic {
         self.window
     }
 
-    /// Losses, `packets` of them, reduce the window once for a recovery.
-    pub(crate) fn on_packets_lost(&mut self, lost: &PacketsLost, packets: u64) -> WindowChange {
+    /// Losses reduce the window once for a recovery; `flight` are the bytes in flight with those lost.
+    pub(crate) fn on_packets_lost(&mut self, lost: &PacketsLost, flight: u64) -> WindowChange {
         if self.belongs_to_recovery(lost.sent) {
             if let Some(before) = &mut self.checkpoint {
-                before.lost += packets;
+                before.lost += lost.packets;
             }
             return WindowChange::None;
         }
@@ -235,8 +315,10 @@ impl QuicCubic {
             since: self.since,
             w_max: self.w_max,
             k: self.k,
-            lost: packets,
+            lost: lost.packets,
         });
+        self.reduction.begin(flight);
+        self.conservative = None;
         self.epoch = None;
         self.since = Some(lost.now);
         self.in_recovery = true;
@@ -292,13 +374,13 @@ mod tests {
         }
     }
 
-    fn trip(ms: u64) -> CubicRoundTrip {
+    fn trip(ms: u64) -> CubicAck {
         let rtt = Duration::from_millis(ms);
-        CubicRoundTrip { smoothed: rtt, min: rtt }
+        CubicAck { smoothed: rtt, min: rtt, flight: 0, divisor: 1 }
     }
 
     const RFC: QuicCubicParams =
-        QuicCubicParams { epoch_at_first_ack: false, ahead_by_min_rtt: true, rollback: None };
+        QuicCubicParams { ahead_by_min_rtt: true, ..QuicCubicParams::RFC9438 };
 
     /// Acknowledges a window after the other until `end` ms, each packet a datagram.
     fn grow(cubic: &mut QuicCubic, from: u64, end: u64) {
@@ -312,7 +394,7 @@ mod tests {
     #[test]
     fn the_window_of_rfc_9438_is_regained_after_k() {
         let mut cubic = QuicCubic::new(Some(RFC), 1_200, 120_000);
-        let _ = cubic.on_packets_lost(&lost(0, false), 1);
+        let _ = cubic.on_packets_lost(&lost(0, false), 0);
         // K = cbrt((100 - 70) / 0.4) s, one round trip ahead.
         assert!((cubic.k - 4.217).abs() < 0.001, "{}", cubic.k);
         grow(&mut cubic, 0, 4_217);
@@ -326,7 +408,7 @@ mod tests {
     fn a_reno_flow_is_the_least_of_a_short_path() {
         // With a round trip of 10 ms a window of 20 datagrams is Reno's: 0.53 datagrams a round trip.
         let mut cubic = QuicCubic::new(Some(RFC), 1_200, 24_000);
-        let _ = cubic.on_packets_lost(&lost(0, false), 1);
+        let _ = cubic.on_packets_lost(&lost(0, false), 0);
         let mut now = 0;
         while now < 100 * MS {
             now += 10 * MS / (cubic.window / 1_200);
@@ -342,9 +424,9 @@ mod tests {
         let params = QuicCubicParams { rollback: rule, ..RFC };
         for (packets, kept) in [(13, 120_000), (14, 84_000)] {
             let mut cubic = QuicCubic::new(Some(params), 1_200, 120_000);
-            cubic.leave_slow_start();
+            cubic.leave_slow_start(None);
             // 84,000 bytes are 70 datagrams, a fifth of them 14.
-            let _ = cubic.on_packets_lost(&lost(MS, false), packets);
+            let _ = cubic.on_packets_lost(&PacketsLost { packets, ..lost(MS, false) }, 0);
             assert_eq!(cubic.window, 84_000);
             let change =
                 cubic.on_packet_acked(Instant::from_nanos(3 * MS), &acked(2 * MS), trip(1));
@@ -353,8 +435,8 @@ mod tests {
         }
         // Later, once 14 are less than a fifth of the window: of 75 datagrams.
         let mut cubic = QuicCubic::new(Some(params), 1_200, 120_000);
-        cubic.leave_slow_start();
-        let _ = cubic.on_packets_lost(&lost(MS, false), 14);
+        cubic.leave_slow_start(None);
+        let _ = cubic.on_packets_lost(&PacketsLost { packets: 14, ..lost(MS, false) }, 0);
         let mut now = 2 * MS;
         while cubic.window < 120_000 {
             let before = cubic.window;
@@ -365,7 +447,7 @@ mod tests {
         }
         // Not what ended slow start.
         let mut cubic = QuicCubic::new(Some(params), 1_200, 120_000);
-        let _ = cubic.on_packets_lost(&lost(MS, false), 1);
+        let _ = cubic.on_packets_lost(&lost(MS, false), 0);
         let _ = cubic.on_packet_acked(Instant::from_nanos(3 * MS), &acked(2 * MS), trip(1));
         assert_eq!(cubic.window, 84_000);
     }
@@ -376,6 +458,45 @@ mod tests {
     }
 
     #[test]
+    fn what_a_recovery_delivers_may_be_sent_beside_the_window_and_a_spurious_loss_undoes_it() {
+        let params = QuicCubicParams { rate_reduction: true, undoes_spurious: true, ..RFC };
+        let mut cubic = QuicCubic::new(Some(params), 1_200, 120_000);
+        cubic.leave_slow_start(None);
+        let _ = cubic.on_packets_lost(&lost(2 * MS, false), 120_000);
+        assert_eq!(cubic.beside_window(), 0);
+        // In proportion: 1,200 of 120,000 delivered, times 84,000.
+        let _ = cubic.on_packet_acked(
+            Instant::from_nanos(3 * MS),
+            &acked(MS),
+            CubicAck { flight: 118_800, ..trip(1) },
+        );
+        assert_eq!((cubic.beside_window(), cubic.window), (840, 84_000));
+        cubic.on_sent(800);
+        assert_eq!(cubic.beside_window(), 40);
+        assert_eq!(cubic.on_spurious_loss(), WindowChange::Grew(Growth::Avoidance));
+        assert_eq!(cubic.window, 120_000);
+        assert_eq!(cubic.on_spurious_loss(), WindowChange::None);
+    }
+
+    #[test]
+    fn slow_start_grows_by_datagrams_where_it_counts_bytes() {
+        let params = QuicCubicParams { grows_by_datagrams: true, ..RFC };
+        let mut cubic = QuicCubic::new(Some(params), 1_200, 12_000);
+        let small = PacketAcked { size: 700, ..acked(MS) };
+        let windows = [12_000, 13_200, 13_200, 14_400];
+        for window in windows {
+            let _ = cubic.on_packet_acked(Instant::from_nanos(2 * MS), &small, trip(1));
+            assert_eq!(cubic.window, window);
+        }
+        // Conservative slow start: a quarter of a datagram for each.
+        let slow = CubicAck { divisor: 4, ..trip(1) };
+        for window in [14_400, 14_700, 15_000, 15_000] {
+            let _ = cubic.on_packet_acked(Instant::from_nanos(2 * MS), &small, slow);
+            assert_eq!(cubic.window, window);
+        }
+    }
+
+    #[test]
     fn a_loss_keeps_seven_tenths_and_fast_convergence_lowers_the_goal() {
         let mut cubic = QuicCubic::new(None, 1_200, 12_000);
         for number in 0..90 {
@@ -383,16 +504,16 @@ mod tests {
         }
         // 12,000 bytes and 90 packets.
         assert_eq!(cubic.window, 120_000);
-        assert_eq!(cubic.on_packets_lost(&lost(2 * MS, false), 1), WindowChange::RecoveryBegan);
+        assert_eq!(cubic.on_packets_lost(&lost(2 * MS, false), 0), WindowChange::RecoveryBegan);
         assert_eq!((cubic.window, cubic.w_max), (84_000, 120_000.0));
         // K = cbrt(100 * 0.3 / 0.4).
         assert!((cubic.k - 4.217).abs() < 0.001, "{}", cubic.k);
         // Packets of the same flight do not reduce it again.
-        assert_eq!(cubic.on_packets_lost(&lost(MS, false), 1), WindowChange::None);
-        let _ = cubic.on_packets_lost(&lost(3 * MS, false), 1);
+        assert_eq!(cubic.on_packets_lost(&lost(MS, false), 0), WindowChange::None);
+        let _ = cubic.on_packets_lost(&lost(3 * MS, false), 0);
         // 84,000 times the double nearest to 0.7 is a little below 58,800.
         assert_eq!((cubic.window, cubic.w_max), (58_799, 71_400.0));
-        assert_eq!(cubic.on_packets_lost(&lost(4 * MS, true), 1), WindowChange::Collapsed);
+        assert_eq!(cubic.on_packets_lost(&lost(4 * MS, true), 0), WindowChange::Collapsed);
         assert_eq!(cubic.window, 2_400);
     }
 
@@ -400,7 +521,7 @@ mod tests {
     fn the_window_is_regained_after_k() {
         let mut cubic = QuicCubic::new(None, 1_200, 12_000);
         cubic.window = 120_000;
-        let _ = cubic.on_packets_lost(&lost(0, false), 1);
+        let _ = cubic.on_packets_lost(&lost(0, false), 0);
         // Acknowledged as fast as the window allows, at 100 ms.
         let rtt = Duration::from_millis(100);
         let mut now = 0;

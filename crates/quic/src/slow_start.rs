@@ -75,6 +75,7 @@ pub(crate) enum SlowStartStep {
 /// Conservative slow start.
 #[derive(Debug, Clone, Copy)]
 struct ConservativeSlowStart {
+    since: Instant,
     baseline: Duration,
     rounds: u32,
 }
@@ -168,7 +169,7 @@ impl SlowStartMonitor {
         let leaves = match self.rule {
             SlowStartRule::Standard => false,
             SlowStartRule::HyStartPlusPlus => {
-                self.check_conservative();
+                self.check_conservative(ack.now);
                 false
             }
             SlowStartRule::Hybrid { with_last_round, .. } => {
@@ -208,6 +209,11 @@ impl SlowStartMonitor {
         }
     }
 
+    /// When the present conservative slow start began.
+    pub(crate) fn conservative_since(&self) -> Option<Instant> {
+        self.conservative.map(|conservative| conservative.since)
+    }
+
     /// Is the least round trip of the round above `base` by an eighth, within the bounds?
     fn has_increased(&self, base: Option<Duration>) -> bool {
         let (Some(current), Some(base)) = (self.current, base) else { return false };
@@ -216,13 +222,13 @@ impl SlowStartMonitor {
     }
 
     /// RFC 9406 section 4.2: enters conservative slow start, or leaves it as the increase was spurious.
-    fn check_conservative(&mut self) {
+    fn check_conservative(&mut self, now: Instant) {
         if self.samples < SAMPLES {
             return;
         }
         match (self.conservative, self.current) {
             (None, Some(baseline)) if self.has_increased(self.last) => {
-                self.conservative = Some(ConservativeSlowStart { baseline, rounds: 0 });
+                self.conservative = Some(ConservativeSlowStart { since: now, baseline, rounds: 0 });
             }
             (Some(conservative), Some(current)) if current < conservative.baseline => {
                 self.conservative = None;

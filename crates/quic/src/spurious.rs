@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use units::{Duration, Instant};
 
-use crate::loss::QuicLossRule;
+use crate::loss::{LossAdaptation, QuicLossRule};
 use crate::packet::AckFrame;
 
 /// Most lost packets that are remembered (`maxTrackedLostPackets`).
@@ -36,7 +36,7 @@ impl SpuriousLosses {
 
     /// Returns the present rule; `rule` is that of the profile.
     pub(crate) fn adapted(&self, rule: QuicLossRule) -> QuicLossRule {
-        if !rule.adapts {
+        if rule.adaptation != LossAdaptation::Disables {
             return rule;
         }
         let packets = if self.packet_threshold_disabled { u64::MAX } else { rule.packets };
@@ -97,7 +97,8 @@ mod tests {
         Instant::ZERO + Duration::from_millis(ms)
     }
 
-    const RULE: QuicLossRule = QuicLossRule { adapts: true, ..QuicLossRule::RFC9002 };
+    const RULE: QuicLossRule =
+        QuicLossRule { adaptation: LossAdaptation::Disables, ..QuicLossRule::RFC9002 };
 
     #[test]
     fn a_spurious_loss_disables_the_packet_threshold_and_a_late_one_raises_that_of_time() {

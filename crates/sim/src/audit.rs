@@ -11,6 +11,7 @@ use check::{
 use net::link::QueueLimit;
 use net::wifi::longest_delay;
 use packet::{IpVersion, PacketTooBig, Segment};
+use quic::profile::{QuicCubicParams, QuicCubicRule};
 use record::{ElementId, Event, EventSource, PacketEvent, Recorder, SenderState};
 use tcp::profile::{BurstRule, LossDetectionRule, RackTlpRule};
 use units::{Bytes, HostId, Instant, Ratio};
@@ -287,8 +288,14 @@ fn output_calls(scenario: &Scenario, host: usize) -> OutputCalls {
     }
 }
 
-/// The limit of a TCP sender in fast recovery, by its stack and by whether SACK is negotiated.
+/// The limit of a sender in fast recovery, by its stack and, of TCP, by whether SACK is negotiated.
 fn brake(scenario: &Scenario, flow: &FlowSpec, (host, peer): (usize, usize)) -> RecoveryLimit {
+    let quic = scenario.hosts.get(host).and_then(|host| host.stack.quic());
+    if let Some(QuicCubicRule::Packets(QuicCubicParams { rate_reduction: true, .. })) =
+        quic.map(|quic| quic.profile.cubic)
+    {
+        return RecoveryLimit::Proportional;
+    }
     let offered = sees_offer(scenario, flow, host, SynOffers::SACK);
     let [own, peer] = [host, peer].map(|host| scenario.hosts.get(host)?.stack.tcp());
     let Some((own, peer)) = own.zip(peer) else { return RecoveryLimit::Unseen };

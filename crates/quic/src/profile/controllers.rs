@@ -4,7 +4,7 @@
 use crate::congestion_control::CongestionControl;
 
 /// Profile, congestion control, and what the stack has in its place.
-const NOTES: [(&str, CongestionControl, &str); 10] = [
+const NOTES: [(&str, CongestionControl, &str); 11] = [
     (
         "quinn-0.11",
         CongestionControl::Bbr,
@@ -14,6 +14,11 @@ const NOTES: [(&str, CongestionControl, &str); 10] = [
         "quiche-0.29",
         CongestionControl::Bbr,
         "quiche's `bbr` is BBR version 2 with gains of version 3 (recovery/gcongestion/bbr2.rs)",
+    ),
+    (
+        "quiche-0.30",
+        CongestionControl::Bbr,
+        "quiche's `bbr2_gcongestion` is BBR version 2 with gains of version 3 (recovery/gcongestion/bbr2.rs)",
     ),
     ("quic-go-0.61", CongestionControl::Bbr, "quic-go has no BBR"),
     ("neqo-0.30", CongestionControl::Bbr, "neqo has no BBR"),

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::ack_policy::QuicAckRule;
 use crate::flow_control::Windows;
-use crate::loss::QuicLossRule;
+use crate::loss::{LossAdaptation, QuicLossRule};
 use crate::mtu::MtuDiscoveryRule;
 use crate::pto::QuicPtoRule;
 use crate::sizes::Overhead;
@@ -22,7 +22,13 @@ const MILLISECOND: Duration = Duration::from_millis(1);
 
 /// RFC 9438 with the time of the first packet acknowledged after a recovery.
 const CUBIC: QuicCubicParams =
-    QuicCubicParams { epoch_at_first_ack: true, ahead_by_min_rtt: false, rollback: None };
+    QuicCubicParams { epoch_at_first_ack: true, ..QuicCubicParams::RFC9438 };
+
+const QUICHE_CUBIC: QuicCubicParams = QuicCubicParams {
+    ahead_by_min_rtt: true,
+    rollback: Some(CubicRollback { percent: 20, least: 2 }),
+    ..QuicCubicParams::RFC9438
+};
 
 /// cloudflare/quiche e97798e1 of 6 August 2026 (quiche 0.29), with the defaults of `Config`.
 ///
@@ -36,16 +42,37 @@ pub const QUICHE: QuicProfile = QuicProfile {
     // With headers of IPv4 and UDP.
     mtu: 1_228,
     default_cc: "cubic",
-    cubic: QuicCubicRule::Packets(QuicCubicParams {
-        epoch_at_first_ack: false,
-        ahead_by_min_rtt: true,
-        rollback: Some(CubicRollback { percent: 20, least: 2 }),
-    }),
+    cubic: QuicCubicRule::Packets(QUICHE_CUBIC),
     slow_start: SlowStartRule::HyStartPlusPlus,
     pacing: false,
     loss: QuicLossRule { persistent: u64::MAX, ..QuicLossRule::RFC9002 },
     acks: QuicAckRule { every: 1, max_ranges: 68, ..RFC9002.acks },
     ..RFC9002
+};
+
+/// quiche 0.30.0 (crates.io), compared with the stack itself (docs/ledger/quic-stacks-quiche-0.30.md).
+///
+/// Beside what is said of [`QUICHE`]: the last packet is as small as the rest of the window (`lib.rs`, `send_single`); slow
+/// start counts bytes and grows by datagrams, an acknowledged packet that had been declared lost undoes the last
+/// reduction (`recovery/congestion/cubic.rs`, `recovery.rs`); proportional rate reduction (`prr.rs`); thresholds of loss
+/// that follow reordering; a PING with the ACK after 24 packets that only acknowledge. Connection IDs of 16 bytes and windows of flow control are those of its own client and server
+/// (`apps/src/args.rs`), which grow (`flowcontrol.rs`).
+pub const QUICHE_0_30: QuicProfile = QuicProfile {
+    name: "quiche-0.30",
+    send: SendRule::Partial,
+    cubic: QuicCubicRule::Packets(QuicCubicParams {
+        grows_by_datagrams: true,
+        rate_reduction: true,
+        undoes_spurious: true,
+        ..QUICHE_CUBIC
+    }),
+    loss: QuicLossRule { adaptation: LossAdaptation::Raises, ..QUICHE.loss },
+    // `recovery/mod.rs`, `MAX_OUTSTANDING_NON_ACK_ELICITING`.
+    acks: QuicAckRule { elicits_after: Some(24), ..QUICHE.acks },
+    overhead: Overhead { connection_id: 16, ..RFC9002.overhead },
+    windows: Windows { connection: 10_000_000, stream: 1_000_000 },
+    grown_windows: Some(Windows { connection: 25_165_824, stream: 16_777_216 }),
+    ..QUICHE
 };
 
 /// quic-go/quic-go v0.61.0 (2cfe6ee0b of 3 August 2026).
@@ -88,7 +115,7 @@ pub const QUIC_GO_0_65: QuicProfile = QuicProfile {
     // `mtu_discoverer.go`, `params.go`.
     mtu_discovery: Some(MtuDiscoveryRule { first: 1_280, within: 20, round_trips: 5 }),
     newreno: QuicNewRenoParams::QUIC_GO_0_65,
-    loss: QuicLossRule { adapts: true, ..QUIC_GO.loss },
+    loss: QuicLossRule { adaptation: LossAdaptation::Disables, ..QUIC_GO.loss },
     slow_start: SlowStartRule::Hybrid { with_last_round: false, before_growth: true },
     pacing_gain: PacingGain { slow_start: 200, ..PacingGain::RFC9002 },
     bursts: PacerBursts::SinceLastSent(PacerBucket {
@@ -209,7 +236,8 @@ mod tests {
     use super::*;
     use crate::packet::max_datagram;
 
-    const ALL: [QuicProfile; 7] = [QUICHE, QUIC_GO, QUIC_GO_0_65, NEQO, S2N_QUIC, MSQUIC, PICOQUIC];
+    const ALL: [QuicProfile; 8] =
+        [QUICHE, QUICHE_0_30, QUIC_GO, QUIC_GO_0_65, NEQO, S2N_QUIC, MSQUIC, PICOQUIC];
 
     /// Initial windows in bytes by the sources, for the datagrams of the profiles.
     #[test]
@@ -217,7 +245,7 @@ mod tests {
         let window = |profile: &QuicProfile| {
             profile.newreno.initial_window(max_datagram(profile.mtu, packet::IpVersion::V4))
         };
-        let expected = [12_000, 40_960, 40_960, 14_720, 14_720, 14_720, 10 * 1_536];
+        let expected = [12_000, 12_000, 40_960, 40_960, 14_720, 14_720, 14_720, 10 * 1_536];
         assert_eq!(ALL.each_ref().map(window), expected);
     }
 }

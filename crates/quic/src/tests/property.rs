@@ -5,7 +5,7 @@ use record::{Event, SentKind};
 use units::{Bytes, Duration};
 
 use super::pair::{CLIENT, QuicPair, SERVER};
-use crate::profile::{NAMES, QuicProfile, SendRule};
+use crate::profile::{NAMES, QuicCubicParams, QuicCubicRule, QuicProfile, SendRule};
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
@@ -44,6 +44,8 @@ proptest! {
         prop_assert!(pair.ends[CLIENT].send.is_done());
         prop_assert_eq!(pair.ends[CLIENT].bytes_in_flight, 0);
         let mut extra = 0;
+        // Proportional rate reduction adds to the room in the window.
+        let mut largest = Bytes(0);
         for (_, event, state) in &pair.traces[CLIENT].0 {
             let (Event::Sent { kind, .. }, Some(state)) = (event, state) else { continue };
             if !matches!(kind, SentKind::New | SentKind::Retransmission(_)) {
@@ -52,7 +54,13 @@ proptest! {
             // Probes and the one packet on entering recovery may exceed the window, and where the rule is that some
             // of it is left, each last packet.
             let over = if profile.send == SendRule::Overshoot { profile.mtu } else { 0 };
-            extra += u64::from(state.in_flight > state.cwnd + Bytes(over.into()));
+            let reduced = matches!(
+                profile.cubic,
+                QuicCubicRule::Packets(QuicCubicParams { rate_reduction: true, .. })
+            );
+            largest = largest.max(state.cwnd);
+            let window = if reduced { largest } else { state.cwnd };
+            extra += u64::from(state.in_flight > window + Bytes(over.into()));
         }
         let totals = pair.ends[CLIENT].totals();
         let allowed = 40 * (totals.recoveries + 2 * totals.timeouts);

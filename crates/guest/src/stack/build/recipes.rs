@@ -91,7 +91,7 @@ pub static RECIPES: [StackRecipe; 5] = [
     StackRecipe {
         name: "quiche-0.30",
         wanted: "quiche@0.30.0",
-        profile: "quiche-0.29",
+        profile: "quiche-0.30",
         controllers: &["cubic", "reno", "bbr2"],
         source: "quiche 0.30.0 of crates.io",
         toolchain: Toolchain::Cargo,
