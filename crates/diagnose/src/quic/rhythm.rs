@@ -23,6 +23,8 @@ pub struct QuicRhythm {
     pub all: u64,
     /// Packets with data in the groups.
     pub packets: u64,
+    /// Groups whose last packet is not full: the sender had no more to send.
+    pub short: u64,
     /// Silence before the groups, in ns.
     pub waited: u64,
     /// Begin of the first and of the last group, in ns.
@@ -37,6 +39,8 @@ pub(super) struct RhythmMeter {
     /// Begin of the current group, and time of its last packet.
     group: Option<(u64, u64)>,
     received: Option<u64>,
+    /// The last packet is smaller than the largest so far.
+    is_short: bool,
     periods: Vec<u64>,
     out: QuicRhythm,
 }
@@ -47,9 +51,10 @@ impl RhythmMeter {
         self.received = Some(at);
     }
 
-    /// A packet with data was sent.
-    pub(super) fn push(&mut self, at: u64, event: u64) {
+    /// A packet with data was sent, of `bytes`; `largest`: the most bytes of any packet so far.
+    pub(super) fn push(&mut self, at: u64, event: u64, (bytes, largest): (u64, u64)) {
         self.out.packets += 1;
+        let was_short = core::mem::replace(&mut self.is_short, bytes < largest);
         let Some((begin, last)) = self.group else {
             self.group = Some((at, at));
             (self.out.interval.0, self.out.events.0) = (at, event);
@@ -63,6 +68,7 @@ impl RhythmMeter {
         let out = &mut self.out;
         (out.interval.1, out.events.1) = (at, event);
         out.all += 1;
+        out.short += u64::from(was_short);
         out.waited += at - last;
         let is_answer = self.received.is_some_and(|received| at.saturating_sub(received) < ANSWER);
         if !is_answer && self.periods.len() < MOST {
@@ -100,10 +106,22 @@ mod tests {
                 meter.received(at);
             }
             for _ in 0..4 {
-                meter.push(at, event as u64);
+                meter.push(at, event as u64, (1_200, 1_200));
             }
         }
         meter.finish()
+    }
+
+    #[test]
+    fn groups_that_end_with_a_small_packet_are_messages() {
+        let mut meter = RhythmMeter::default();
+        for n in 0..21 {
+            meter.push(n * 20 * MS, n, (1_200, 1_200));
+            meter.push(n * 20 * MS, n, (300, 1_200));
+        }
+        let found = meter.finish();
+        assert_eq!((found.period, found.all, found.short), (20 * MS, 20, 20));
+        assert_eq!(rhythm((0..21).map(|n| n * 20 * MS), false).short, 0);
     }
 
     #[test]

@@ -241,7 +241,7 @@ impl QuicSender {
             let rtt = self.round_trips.smoothed.map(Duration::as_nanos);
             let (rate, at) = (self.window.size.zip(rtt), now.ns());
             self.bursts.push((at, now.index), (bytes, out.datagram), rate, &mut out.bursts);
-            self.rhythm.push(at, now.index);
+            self.rhythm.push(at, now.index, (bytes, out.sizes.largest_sent));
             out.data = Some((out.data.map_or(at, |data| data.0), at));
         }
         let (Some(space), Some(number)) = (packet.kind.space(), packet.number) else { return };

@@ -35,7 +35,9 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
         return None;
     }
     let unknown = analysis.time(QuicLimiter::Unknown);
-    let is_limit = unknown >= analysis.budget.active() / 2;
+    // A packet that is not full was the end of what the application had written.
+    let is_message = rhythm.short * 2 > rhythm.all;
+    let is_limit = unknown >= analysis.budget.active() / 2 && !is_message;
     let cost = if is_limit { rhythm.waited.min(unknown) } else { 0 };
     let group = rhythm.packets as f64 / (rhythm.all + 1) as f64;
     let title = format!(
@@ -59,7 +61,10 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
                 format!("{} between them", time(rhythm.waited)),
             ),
         ])
-        .because("a timer starts each group: of the pacer, of a rate-based controller, or of the application");
+        .because(match is_message {
+            true => "the application writes a message each time: the last packets of the groups are not full",
+            false => "a timer starts each group: of the pacer, of a rate-based controller, or of the application",
+        });
     if is_limit {
         found.confidence = Confidence::Medium;
         found.severity = found.severity.min(Severity::Warning);
