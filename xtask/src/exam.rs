@@ -29,9 +29,10 @@ struct ExamOptions {
     /// Run the Linux hosts of this profile with the kernel of that name in `ackclock kernel list`.
     #[arg(long, value_name = "NAME", conflicts_with = "quic")]
     kernel: Option<String>,
-    /// Examine logs that this real QUIC stack writes itself, of the name in `ackclock stack list`, with `--quic`.
-    #[arg(long, value_name = "NAME", requires = "quic", conflicts_with = "ledger")]
-    stack: Option<String>,
+    /// Examine logs that this real QUIC stack writes itself, of the name in `ackclock stack list`, with `--quic`; with
+    /// `--ledger` several, separated by commas.
+    #[arg(long, value_name = "NAME", value_delimiter = ',', conflicts_with = "tcp")]
+    stack: Vec<String>,
     /// Number of the first draw.
     #[arg(long, default_value_t = 0)]
     from: u64,
@@ -47,7 +48,8 @@ struct ExamOptions {
     /// Write scenario and captures of each draw into this directory.
     #[arg(long, value_name = "DIR")]
     keep: Option<PathBuf>,
-    /// Examine both transports, and a kernel if one is named, and write the page of the ledger: docs/ledger/verdicts.md.
+    /// Examine both transports, and the kernel and the stacks named, and write the page of the ledger:
+    /// docs/ledger/verdicts.md.
     #[arg(long, conflicts_with_all = ["draw", "from", "keep", "json", "strict"])]
     ledger: bool,
     /// Print all results as JSON, for programs.
@@ -74,10 +76,23 @@ pub(crate) fn run(arguments: &[OsString]) -> ExitCode {
     };
     let processors = || thread::available_parallelism().map_or(1, Into::into);
     let jobs = options.jobs.unwrap_or_else(processors);
-    let engine = match (&options.kernel, &options.stack) {
-        (_, Some(name)) => stack(name),
-        (Some(name), None) => kernel(name),
-        (None, None) => Ok(Engine::Models),
+    if options.ledger {
+        let kernels = options.kernel.iter().map(|name| (Transport::Tcp, kernel(name)));
+        let stacks = options.stack.iter().map(|name| (Transport::Quic, stack(name)));
+        let real = kernels.chain(stacks).map(|(transport, engine)| Ok((transport, engine?)));
+        return match real.collect::<Result<Vec<_>, String>>() {
+            Ok(real) => write_ledger(options.seed, &numbers, real, jobs),
+            Err(error) => {
+                eprintln!("{error}");
+                ExitCode::from(2)
+            }
+        };
+    }
+    let engine = match (&options.kernel, &options.stack[..]) {
+        (_, [name]) if options.quic => stack(name),
+        (_, [_, ..]) => Err("--stack: one stack, with --quic; several with --ledger".to_owned()),
+        (Some(name), []) => kernel(name),
+        (None, []) => Ok(Engine::Models),
     };
     let engine = match engine {
         Ok(engine) => engine,
@@ -86,9 +101,6 @@ pub(crate) fn run(arguments: &[OsString]) -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    if options.ledger {
-        return write_ledger(options.seed, &numbers, engine, jobs);
-    }
     let transport = if options.quic { Transport::Quic } else { Transport::Tcp };
     let plan = ExamPlan { transport, seed: options.seed, numbers, engine };
     if let Some(folder) = &options.keep
@@ -117,18 +129,23 @@ fn with_progress(plan: &ExamPlan, jobs: usize) -> Exam {
     exam
 }
 
-/// Most draws of the ledger with kernels, which take some hundred times as long as models.
-const KERNEL_DRAWS: usize = 200;
+/// Most draws of the ledger with a kernel or a stack, which take some hundred times as long as models.
+const REAL_DRAWS: usize = 200;
 
-/// Examines both transports and writes the page of the ledger.
-fn write_ledger(seed: u64, numbers: &[u64], kernel: Engine, jobs: usize) -> ExitCode {
+/// Examines both transports and writes the page of the ledger; `real`: kernels and stacks.
+fn write_ledger(
+    seed: u64,
+    numbers: &[u64],
+    real: Vec<(Transport, Engine)>,
+    jobs: usize,
+) -> ExitCode {
     let models = [(Transport::Tcp, Engine::Models), (Transport::Quic, Engine::Models)];
-    let kernels = (!matches!(kernel, Engine::Models)).then_some((Transport::Tcp, kernel));
     let exams: Vec<_> = models
         .into_iter()
-        .chain(kernels)
+        .chain(real)
         .map(|(transport, engine)| {
-            let most = if engine.kernel().is_some() { KERNEL_DRAWS } else { usize::MAX };
+            let is_real = engine.kernel().is_some() || engine.stack().is_some();
+            let most = if is_real { REAL_DRAWS } else { usize::MAX };
             let numbers = numbers.iter().take(most).copied().collect();
             let plan = ExamPlan { transport, seed, numbers, engine };
             let exam = with_progress(&plan, jobs);

@@ -132,6 +132,7 @@ fn find_stack(
 #[cfg(target_os = "linux")]
 fn with_stack(text: &str, name: &str) -> String {
     let Ok(mut root) = text.parse::<toml::Table>() else { return text.to_owned() };
+    let profile = guest::stack::build::find(name).map_or(name, |recipe| recipe.profile);
     let hosts = root.get_mut("host").and_then(toml::Value::as_table_mut);
     for (host, keys) in hosts.into_iter().flatten() {
         if let Some(keys) =
@@ -139,7 +140,7 @@ fn with_stack(text: &str, name: &str) -> String {
         {
             keys.remove("knobs");
             keys.remove("cc");
-            keys.insert("profile".into(), name.into());
+            keys.insert("profile".into(), profile.into());
             keys.insert("stack".into(), name.into());
         }
     }
@@ -397,7 +398,20 @@ const SYN: u8 = 2;
 /// LINKTYPE_RAW: a frame is an IP packet.
 const LINKTYPE_RAW: u32 = 101;
 
+/// Bytes of a log in which frames are looked for.
+const BEGIN: usize = 1 << 16;
+
 impl RunCapture {
+    /// Does the log list the frames of packets? quinn's does not.
+    pub(crate) fn has_frames(&self) -> bool {
+        match self {
+            Self::Packets(_) => true,
+            Self::Qlog(log) => {
+                String::from_utf8_lossy(&log[..log.len().min(BEGIN)]).contains("\"frames\"")
+            }
+        }
+    }
+
     /// The capture at one point as a pcap file (draft-ietf-opsawg-pcap), in ns.
     ///
     /// `host`: 0 for the client, 1 for the server, 2 for the point between them.
@@ -432,4 +446,24 @@ impl RunCapture {
 fn flags(packet: &[u8]) -> Option<u8> {
     let header = usize::from(packet.first()? & 15) * 4;
     packet.get(header + 13).copied()
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stack_is_both_hosts_with_the_profile_of_its_model() {
+        let text = "[host.client]\nprofile = \"quic-rfc9002\"\ncc = \"newreno\"\n[host.server]\nprofile = \"quinn-0.11\"\n\
+                    knobs = { pacing = false }\n[host.other]\nprofile = \"linux-6.18\"\n";
+        let real: toml::Table = with_stack(text, "ngtcp2-0.12").parse().unwrap();
+        for host in ["client", "server"] {
+            let keys = real["host"][host].as_table().unwrap();
+            assert_eq!(keys["stack"].as_str(), Some("ngtcp2-0.12"), "{host}");
+            // ngtcp2 has no model of its own.
+            assert_eq!(keys["profile"].as_str(), Some("quic-rfc9002"), "{host}");
+            assert_eq!(keys.len(), 2, "{host}");
+        }
+        assert_eq!(real["host"]["other"]["profile"].as_str(), Some("linux-6.18"));
+    }
 }

@@ -75,6 +75,8 @@ pub struct RunCase {
     pub(crate) capture: RunCapture,
     /// The receiver of QUIC grants all data at once, so that it cannot limit the sender.
     pub(crate) has_ample_window: bool,
+    /// The log of QUIC lists the frames of packets.
+    pub(crate) has_frames: bool,
 }
 
 impl Case {
@@ -176,6 +178,15 @@ impl Case {
         draft
     }
 
+    /// The scenario without any fault.
+    fn healthy_draft(&self) -> Draft {
+        let mut draft = self.world.draft();
+        for fault in &self.faults {
+            fault.apply_healthy(&self.world, &mut draft);
+        }
+        draft
+    }
+
     /// The scenario with all faults but this one.
     pub(crate) fn draft_without_fault(&self, fault: &Fault) -> Draft {
         self.draft_without(self.faults.iter().position(|one| one == fault))
@@ -202,6 +213,16 @@ impl Case {
             let cost = cost(with, without);
             if cost.is_none_or(|cost| matters(cost, without)) {
                 costs.push(FaultCost { fault: fault.clone(), cost });
+            }
+        }
+        // Where each hides the other, neither costs anything alone: then what they cost together is that of either.
+        if costs.is_empty() && self.faults.len() > 1 {
+            let without = engine.time(&self.healthy_draft().text())?;
+            let cost = cost(with, without);
+            if cost.is_none_or(|cost| matters(cost, without)) {
+                costs.extend(
+                    self.faults.iter().map(|fault| FaultCost { fault: fault.clone(), cost }),
+                );
             }
         }
         costs.sort_by_key(|one| core::cmp::Reverse(one.cost.unwrap_or(Duration::MAX)));
@@ -239,7 +260,8 @@ impl Case {
         };
         let text = engine.text(&text).into_owned();
         let has_ample_window = self.has_ample_window(engine);
-        Ok(RunCase { case: self.clone(), truth, text, capture, has_ample_window })
+        let has_frames = capture.has_frames();
+        Ok(RunCase { case: self.clone(), truth, text, capture, has_ample_window, has_frames })
     }
 }
 

@@ -229,6 +229,13 @@ pub(crate) fn codes_of(case: &RunCase, cause: FaultKind) -> &'static [&'static s
         Transport::Tcp => cause.codes(),
         // A sender that never meets a limit sees only that the other side answers late.
         Transport::Quic if cause == FaultKind::SlowReader && case.has_ample_window => &["CC831"],
+        // Without frames nothing shows the peer's limits: the sender had nothing to send, or was not allowed to.
+        Transport::Quic
+            if !case.has_frames
+                && matches!(cause, FaultKind::SlowReader | FaultKind::SmallReceiveBuffer) =>
+        {
+            &["CC831", "CC821", "CC822"]
+        }
         Transport::Quic => cause.quic_codes().unwrap_or_default(),
     }
 }

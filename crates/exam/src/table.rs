@@ -226,11 +226,19 @@ neqo, s2n-quic and of RFC 9002, on the same paths and with the same applications
 qlog of its sender. Faults are the 18 kinds of TCP's that a log of QUIC shows. A fault counts if the same transfer
 without it takes at least 3 % and 50 ms less.";
 
+const REAL_STACK: &str = "
+Here the stack itself is both hosts, with its defaults, and the log is its own. Faults that a knob of a model makes are
+none of it. Of a log without frames, as quinn's, CC831 names limits of the peer too.";
+
 /// The page of the ledger about exams of both transports.
 pub fn ledger(exams: &[(ExamPlan, Exam)]) -> String {
     let mut out =
         String::from("# Verdicts and cures on drawn transfers\n\nMachine: any: virtual time.\n");
     for (plan, exam) in exams {
+        let mut from = distribution(plan.transport).to_owned();
+        if plan.engine.stack().is_some() {
+            from.push_str(REAL_STACK);
+        }
         let (name, flag) = match (plan.transport, plan.engine.kernel()) {
             (Transport::Tcp, None) => ("Captures of TCP".to_owned(), "--tcp".to_owned()),
             (Transport::Quic, _) => match plan.engine.stack() {
@@ -246,7 +254,7 @@ pub fn ledger(exams: &[(ExamPlan, Exam)]) -> String {
             ),
         };
         let (seed, count) = (plan.seed, plan.numbers.len());
-        let _ = writeln!(out, "\n## {name}\n\n{}\n", distribution(plan.transport));
+        let _ = writeln!(out, "\n## {name}\n\n{from}\n");
         let _ = writeln!(out, "```text\n$ cargo xtask exam {flag} --seed {seed} --count {count}");
         let _ = writeln!(out, "{}```", text(plan, exam));
     }
