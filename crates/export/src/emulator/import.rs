@@ -1,5 +1,5 @@
-//! Reads a script of `tc`, `ip` and `ipfw` commands, or what `tc qdisc show` prints, and writes a
-//! scenario with its path.
+//! Reads a script of `tc`, `ip` and `ipfw` commands, what `tc qdisc show` prints, or a program with a link of
+//! mininet, and writes a scenario with its path.
 //!
 //! Each word is consumed by one parser ([`TokenReader`]); a word that is left over,
 //! a command that is not known and a qdisc that no element represents are errors.
@@ -9,6 +9,7 @@ mod filter;
 mod host;
 mod htb;
 mod ipfw;
+mod mininet;
 mod netem;
 mod quantity;
 mod queue;
@@ -23,13 +24,13 @@ mod tokens;
 use core::fmt::Write;
 
 use element::{ParsedDirection, PathElement};
-use host::HostCommands;
+use host::{HostCommands, HostKey, HostSetting};
 use ipfw::IpfwPipes;
 use scenario::{Overrides, ScenarioError};
 use shell::expand;
 use tc::TcDevices;
+use tokens::{Given, ScriptCommand, ScriptToken, TokenReader, split_commands};
 pub use tokens::{ImportError, TokenPosition};
-use tokens::{ScriptCommand, ScriptToken, TokenReader, split_commands};
 
 /// A scenario with the path of a script.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,6 +46,9 @@ struct ImportedScript {
 /// # Errors
 /// The first word that no scenario represents, or whose value no scenario can have.
 pub fn import(script: &str) -> Result<String, ImportError> {
+    if let Some((commands, position)) = mininet::commands(script)? {
+        return import(&commands).map_err(|error| ImportError { position, ..error });
+    }
     let imported = convert(script)?;
     match scenario::load(&imported.toml, "", &Overrides::default()) {
         Ok(_) => Ok(imported.toml),
@@ -106,7 +110,8 @@ fn convert(script: &str) -> Result<ImportedScript, ImportError> {
     let mut directions = script.tc.directions()?;
     directions.extend(script.ipfw.directions()?);
     directions.sort_by_key(|direction| (direction.position.line, direction.position.column));
-    let mtu = script.hosts.mtu.map(|mtu| mtu.value);
+    let seeds = script.tc.seeds();
+    let of = |forward, reverse| scenario_of(forward, reverse, &script.hosts, &seeds);
     match directions.as_slice() {
         [] => Err(ImportError::at_start("no qdisc and no pipe that changes a path").hint(
             "expected lines as of: tc qdisc show; or: ipfw pipe 1 config bw 10Mbit/s delay 20ms",
@@ -116,9 +121,9 @@ fn convert(script: &str) -> Result<ImportedScript, ImportError> {
                            directions pass both";
             Err(ImportError { position: other.position, message: message.to_owned(), hint: None })
         }
-        [both] if both.is_loopback => Ok(scenario_of(both, Some(both), mtu)),
-        [forward] => Ok(scenario_of(forward, None, mtu)),
-        [forward, reverse] => Ok(scenario_of(forward, Some(reverse), mtu)),
+        [both] if both.is_loopback => of(both, Some(both)),
+        [forward] => of(forward, None),
+        [forward, reverse] => of(forward, Some(reverse)),
         [first, _, third, ..] => {
             let message = format!(
                 "expected one or two directions, this is the third; the first is in line {}",
@@ -152,6 +157,7 @@ impl<'t> ScriptCommands<'t> {
         if reader.next_is("sudo") {
             while reader.next_if(|word| matches!(word, "-E" | "-n" | "-S")).is_some() {}
         }
+        self.tc.waits = command.waits;
         let mut namespace = "";
         let words: Vec<&str> = command.tokens.iter().map(|token| token.text).collect();
         while let Some(at) = words
@@ -174,7 +180,7 @@ impl<'t> ScriptCommands<'t> {
             _ if is_counters(&command.tokens) => return Ok(()),
             _ => {
                 let known = ScriptToken { text: name, ..program };
-                if !self.hosts.command(known, &mut reader)? {
+                if !self.hosts.command(namespace, known, &mut reader)? {
                     let text = program.text;
                     let message =
                         format!("`{text}` is not supported, only `tc`, `ip`, `ipfw` and variables");
@@ -195,19 +201,117 @@ fn is_counters(tokens: &[ScriptToken<'_>]) -> bool {
         && (named(first) || counts(first.text) && tokens.get(1).is_some_and(named))
 }
 
-/// Writes a scenario; hosts and transfer are an example.
+/// Largest seed of a scenario: an integer of TOML.
+const MOST_SEED: u64 = i64::MAX as u64;
+
+/// Lines of a scenario, each with the position of the word that it represents.
+struct ScenarioLines {
+    toml: String,
+    positions: Vec<TokenPosition>,
+}
+
+impl ScenarioLines {
+    fn add(&mut self, position: TokenPosition, text: &str) {
+        self.toml.push_str(text);
+        self.toml.push('\n');
+        self.positions.resize(self.toml.lines().count(), position);
+    }
+
+    /// Adds a host with the settings that the script made in its namespace.
+    fn add_host(
+        &mut self,
+        name: &str,
+        position: TokenPosition,
+        mtu: Option<u64>,
+        settings: &[&HostSetting<'_>],
+    ) {
+        self.add(position, &format!("[host.{name}]\nprofile = \"linux-6.18\""));
+        let of_host = |one: &&&HostSetting<'_>| one.key == HostKey::CongestionControl;
+        for setting in settings.iter().filter(of_host) {
+            self.add(setting.token.position, &format!("cc = {}", setting.value));
+        }
+        if let Some(mtu) = mtu {
+            self.add(position, &format!("mtu = \"{mtu}B\""));
+        }
+        self.add(position, "");
+        let mut is_first = true;
+        for setting in settings {
+            let HostKey::Knob(knob) = setting.key else { continue };
+            if is_first {
+                self.add(position, &format!("[host.{name}.knobs]"));
+                is_first = false;
+            }
+            self.add(setting.token.position, &format!("{knob:?} = {}", setting.value));
+        }
+        if !is_first {
+            self.add(position, "");
+        }
+    }
+}
+
+/// Writes a scenario; hosts and transfer are an example, with what the script sets of the hosts.
 fn scenario_of(
     forward: &ParsedDirection,
     reverse: Option<&ParsedDirection>,
-    mtu: Option<u64>,
-) -> ImportedScript {
-    let mtu = mtu.map_or_else(String::new, |mtu| format!("mtu = \"{mtu}B\"\n"));
-    let mut toml = format!(
-        "title = \"imported\"\nseed = 1\nduration = \"60s\"\n\n\
-         [host.sender]\nprofile = \"linux-6.18\"\n{mtu}\n[host.receiver]\nprofile = \
-         \"linux-6.18\"\n{mtu}\n[[path]]\nfrom = \"sender\"\nto = \"receiver\"\n"
-    );
-    let mut positions = vec![forward.position; toml.lines().count()];
+    hosts: &HostCommands<'_>,
+    seeds: &[Given<'_, u64>],
+) -> Result<ImportedScript, ImportError> {
+    let position = forward.position;
+    let mut lines = ScenarioLines { toml: String::new(), positions: Vec::new() };
+    lines.add(position, "title = \"imported\"");
+    // A scenario has one seed.
+    match seeds.iter().position(|seed| seed.value <= MOST_SEED).map(|at| (at, seeds[at])) {
+        Some((at, seed)) => {
+            let mut text = format!("seed = {}", seed.value);
+            let mut others = seeds.iter().enumerate().filter(|(index, _)| *index != at);
+            if let Some((_, other)) = others.next() {
+                let _ = write!(text, " # not used: netem's seed {}", other.value);
+                for (_, other) in others {
+                    let _ = write!(text, ", {}", other.value);
+                }
+            }
+            lines.add(seed.token.position, &text);
+        }
+        None => {
+            let mut text = "seed = 1".to_owned();
+            for (index, seed) in seeds.iter().enumerate() {
+                let before = if index == 0 { " # too large: netem's seed" } else { "," };
+                let _ = write!(text, "{before} {}", seed.value);
+            }
+            lines.add(position, &text);
+        }
+    }
+    lines.add(position, "duration = \"60s\"\n");
+    let mtu = hosts.mtu.map(|mtu| mtu.value);
+    let sender = forward.namespace.as_str();
+    let receiver = reverse.map(|reverse| reverse.namespace.as_str());
+    for setting in &hosts.settings {
+        let namespace = setting.namespace;
+        if !namespace.is_empty() && namespace != sender && Some(namespace) != receiver {
+            let message = format!("no qdisc in this text is in the namespace `{namespace}`");
+            let hint = "leave the setting out, or put the qdiscs of this host into its namespace";
+            return Err(setting.token.error(message).hint(hint));
+        }
+    }
+    let settings_of = |host: Option<&str>, is_sender: bool| -> Vec<&HostSetting<'_>> {
+        // Of one key the last command counts.
+        let mut of_host: Vec<&HostSetting<'_>> = Vec::new();
+        for setting in &hosts.settings {
+            let is_of_host = match setting.namespace {
+                "" => is_sender || !setting.is_of_route,
+                namespace => Some(namespace) == host,
+            };
+            if is_of_host {
+                of_host.retain(|one| one.key != setting.key);
+                of_host.push(setting);
+            }
+        }
+        of_host
+    };
+    lines.add_host("sender", position, mtu, &settings_of(Some(sender), true));
+    lines.add_host("receiver", position, mtu, &settings_of(receiver, false));
+    lines.add(position, "[[path]]\nfrom = \"sender\"\nto = \"receiver\"");
+    let ScenarioLines { mut toml, mut positions } = lines;
     for (key, direction) in [("forward", Some(forward)), ("return", reverse)] {
         let Some(direction) = direction else {
             let _ = writeln!(toml, "{key} = [] # no command for this direction");
@@ -231,5 +335,5 @@ fn scenario_of(
         "\n[[flow]]\nname = \"transfer\"\nfrom = \"sender\"\nto = \"receiver\"\nbulk = \"10MB\"\n",
     );
     positions.resize(toml.lines().count(), forward.position);
-    ImportedScript { toml, positions }
+    Ok(ImportedScript { toml, positions })
 }

@@ -48,6 +48,8 @@ pub(super) struct ParsedDirection {
     /// Position of the qdisc or pipe.
     pub(super) position: TokenPosition,
     pub(super) elements: Vec<PathElement>,
+    /// Network namespace of the device; empty for the machine itself.
+    pub(super) namespace: String,
     /// Whether packets of both directions pass it: the device is the loopback.
     pub(super) is_loopback: bool,
 }

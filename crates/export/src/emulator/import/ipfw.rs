@@ -177,6 +177,11 @@ impl Pipe<'_> {
                 format!("delay = \"{}\"", time_text(delay.value)),
             ));
         }
-        ParsedDirection { position: self.number.token.position, elements, is_loopback: false }
+        ParsedDirection {
+            position: self.number.token.position,
+            elements,
+            namespace: String::new(),
+            is_loopback: false,
+        }
     }
 }

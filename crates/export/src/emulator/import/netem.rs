@@ -117,6 +117,11 @@ impl<'t> NetemOptions<'t> {
         Ok(of)
     }
 
+    /// Returns the start of its random numbers.
+    pub(super) fn seed(&self) -> Option<Given<'t, u64>> {
+        self.seed
+    }
+
     /// Reports options without effect.
     fn check(&self) -> Result<(), ImportError> {
         let delay = self.delay.as_ref().map(|delay| delay.value);
@@ -143,6 +148,11 @@ impl<'t> NetemOptions<'t> {
     /// Returns the limit in packets, and the word that gives it.
     fn limit(&self) -> (u64, Option<ScriptToken<'t>>) {
         self.limit.as_ref().map_or((DEFAULT_LIMIT, None), |limit| (limit.value, Some(limit.token)))
+    }
+
+    /// Returns the limit in packets.
+    pub(super) fn packets(&self) -> u64 {
+        self.limit().0
     }
 
     /// Returns the buffer in packets of a rate in bit/s that the qdisc above has: the limit less

@@ -128,14 +128,14 @@ fn convert(
     })
 }
 
-/// Reads a percentage such as `1%`.
+/// Reads a percentage such as `1%`; a number alone is one, too (iproute2, `parse_percent`).
 pub(super) fn percent(token: ScriptToken<'_>) -> Result<Percent, ImportError> {
     let expected = "a percentage such as 1%";
     let (number, unit) = split(token, expected)?;
     let word = token.text;
     match unit.as_str() {
-        "%" if number.less_than(100).is_some() => Ok(Percent(number)),
-        "%" => Err(token.error(format!("`{word}` is more than 100 %"))),
+        "%" | "" if number.less_than(100).is_some() => Ok(Percent(number)),
+        "%" | "" => Err(token.error(format!("`{word}` is more than 100 %"))),
         _ => Err(token.error(format!("`{word}`: expected {expected}"))),
     }
 }
@@ -300,7 +300,8 @@ mod tests {
         for text in ["0", "0bit", "0.5bit", "10mbit/s", "50%", "9999999999999999999999"] {
             assert!(tc_rate(token(text)).is_err(), "{text}");
         }
-        for text in ["1", "100.1%", "1%%", "%"] {
+        assert_eq!(percent(token("1")).unwrap().to_string(), "1%");
+        for text in ["100.1%", "101", "1%%", "%", "1ms"] {
             assert!(percent(token(text)).is_err(), "{text}");
         }
         assert!(tc_size(token("1bit")).is_err());

@@ -271,10 +271,9 @@ impl<'t> QueueOptions<'_, 't> {
         self.keys.push(format!("max = {}", high.max(low + 1)));
         let share = match probability {
             None => "2%".to_owned(),
-            Some(token) => match percent(token) {
-                Ok(share) => share.to_string(),
-                Err(_) => super::quantity::probability(token)?.to_string(),
-            },
+            // `tc` reads a fraction (`probability 0.02`), which some write as a percentage.
+            Some(token) if token.text.ends_with('%') => percent(token)?.to_string(),
+            Some(token) => super::quantity::probability(token)?.to_string(),
         };
         self.keys.push(format!("probability = \"{share}\""));
         let weight = 100.0 / f64::from(1_u32 << log);

@@ -3,6 +3,10 @@
 use super::element::{PathElement, QueueModel};
 use super::netem::NetemOptions;
 use super::tokens::{Given, ImportError, ScriptToken};
+use crate::emulator::ETHERNET_HEADER;
+
+/// Bytes of a full IP packet.
+const FULL_PACKET: u64 = 1_500;
 
 /// A token bucket.
 #[derive(Debug)]
@@ -30,7 +34,7 @@ impl<'t> RateLimit<'t> {
         let text = format!(
             "shaper = {{ rate = \"{rate}bit/s\", burst = \"{burst}B\", buffer = \"{buffer}\" }}"
         );
-        PathElement::new(self.rate.token, text).notes(self.notes)
+        PathElement::new(self.rate.token, text).comment(header(rate)).notes(self.notes)
     }
 
     /// Returns the elements if packets wait in a netem below: the delay, then the rate.
@@ -47,6 +51,12 @@ impl<'t> RateLimit<'t> {
         Ok(elements)
     }
 
+    /// Returns the element after a slower rate with its own queue: only bursts of that wait here.
+    pub(super) fn after_slower(mut self, packets: u64) -> PathElement {
+        self.note_unused("a slower rate");
+        self.shaper(&format!("{packets}p"))
+    }
+
     /// Returns the element if packets wait in another queue below.
     pub(super) fn with_queue(mut self, queue: QueueModel) -> PathElement {
         self.note_unused(&queue.kind);
@@ -59,7 +69,10 @@ impl<'t> RateLimit<'t> {
         );
         let burst =
             format!("the burst of {} bytes above {} is not modelled", self.burst, queue.kind);
-        PathElement::new(self.rate.token, text).comment(burst).notes(self.notes)
+        PathElement::new(self.rate.token, text)
+            .comment(burst)
+            .comment(header(rate))
+            .notes(self.notes)
     }
 
     fn note_unused(&mut self, below: &str) {
@@ -67,4 +80,13 @@ impl<'t> RateLimit<'t> {
             self.notes.push(format!("{limit} has no effect with {below} below"));
         }
     }
+}
+
+/// What tc counts beside the bytes of IP packets.
+fn header(rate: u64) -> String {
+    let full =
+        u128::from(rate) * u128::from(FULL_PACKET) / u128::from(FULL_PACKET + ETHERNET_HEADER);
+    format!(
+        "tc counts the Ethernet header of 14 bytes, this element does not: packets of {FULL_PACKET} bytes have {full} bit/s there"
+    )
 }

@@ -10,6 +10,7 @@ use super::tokens::{ImportError, ScriptCommand, ScriptToken, TokenPosition};
 pub(super) struct ExpandedCommand<'t> {
     alternative_to: Option<ScriptToken<'t>>,
     words: Vec<(String, TokenPosition)>,
+    waits: usize,
 }
 
 /// Words that assign when they precede `NAME=VALUE`.
@@ -34,31 +35,162 @@ fn is_without_effect(tokens: &[ScriptToken<'_>]) -> bool {
     }
 }
 
-/// Replaces the variables of all commands, in order; assignments are consumed.
+/// Programs among these that wait or send traffic: what changes after them changes a path in use.
+const WAITS: &[&str] = &["sleep", "wait", "ping", "iperf", "iperf3"];
+/// Most commands of a script whose loops are unrolled.
+const MOST_COMMANDS: usize = 10_000;
+
+/// Replaces the variables of all commands, in order; assignments are consumed, and loops over words are
+/// unrolled.
 pub(super) fn expand<'t>(
     commands: &[ScriptCommand<'t>],
 ) -> Result<Vec<ExpandedCommand<'t>>, ImportError> {
-    let mut variables = Variables::default();
-    let mut expanded = Vec::new();
-    for command in commands {
-        if command.alternative_to.is_none() && variables.assign(&command.tokens) {
-            continue;
+    let mut expansion = Expansion::default();
+    expansion.run(commands)?;
+    Ok(expansion.expanded)
+}
+
+/// Commands as far as they are expanded.
+#[derive(Debug, Default)]
+struct Expansion<'t> {
+    variables: Variables,
+    expanded: Vec<ExpandedCommand<'t>>,
+    waits: usize,
+}
+
+/// Whether a word is the prompt of a shell: `$`, `root@host:~#`; a `#` alone begins a comment.
+fn is_prompt(word: &str) -> bool {
+    word == "$" || word.contains('@') && word.ends_with(['$', '#'])
+}
+
+/// Returns the words after a prompt.
+fn without_prompt<'c, 't>(tokens: &'c [ScriptToken<'t>]) -> &'c [ScriptToken<'t>] {
+    match tokens {
+        [first, rest @ ..] if is_prompt(first.text) && !rest.is_empty() => rest,
+        // `[root@host ~]# tc ...`
+        [first, second, rest @ ..]
+            if first.text.starts_with('[')
+                && first.text.contains('@')
+                && (second.text.ends_with("]#") || second.text.ends_with("]$"))
+                && !rest.is_empty() =>
+        {
+            rest
         }
-        if is_without_effect(&command.tokens) {
+        _ => tokens,
+    }
+}
+
+impl<'t> Expansion<'t> {
+    fn run(&mut self, commands: &[ScriptCommand<'t>]) -> Result<(), ImportError> {
+        let mut rest = commands;
+        while let Some((command, after)) = rest.split_first() {
+            rest = after;
+            if command.alternative_to.is_none()
+                && let Some(first) = command.tokens.first().filter(|first| first.text == "for")
+            {
+                rest = self.repeat(*first, &command.tokens[1..], after)?;
+                continue;
+            }
+            self.command(command)?;
+        }
+        Ok(())
+    }
+
+    fn command(&mut self, command: &ScriptCommand<'t>) -> Result<(), ImportError> {
+        let tokens = without_prompt(&command.tokens);
+        if command.alternative_to.is_none() && self.variables.assign(tokens) {
+            return Ok(());
+        }
+        if is_without_effect(tokens) {
             let raw = |token: &ScriptToken<'_>| (token.text.to_owned(), token.position);
-            without_redirections(command.tokens.iter().map(raw).collect())?;
-            continue;
+            without_redirections(tokens.iter().map(raw).collect())?;
+            self.waits += usize::from(tokens.iter().any(|one| WAITS.contains(&one.text)));
+            return Ok(());
         }
         let mut words = Vec::new();
-        for token in &command.tokens {
-            variables.expand(*token, &mut words)?;
+        for token in tokens {
+            self.variables.expand(*token, &mut words)?;
         }
         let words = without_redirections(words)?;
-        if !words.is_empty() || command.alternative_to.is_some() {
-            expanded.push(ExpandedCommand { alternative_to: command.alternative_to, words });
+        if let Some((_, position)) = words.first().filter(|_| self.expanded.len() >= MOST_COMMANDS)
+        {
+            let token = ScriptToken { text: "", position: *position };
+            return Err(token.error(format!("the script has more than {MOST_COMMANDS} commands")));
         }
+        if !words.is_empty() || command.alternative_to.is_some() {
+            let (alternative_to, waits) = (command.alternative_to, self.waits);
+            self.expanded.push(ExpandedCommand { alternative_to, words, waits });
+        }
+        Ok(())
     }
-    Ok(expanded)
+
+    /// Unrolls `for NAME in WORDS; do ...; done`; returns the commands after it.
+    fn repeat<'c>(
+        &mut self,
+        word: ScriptToken<'t>,
+        head: &[ScriptToken<'t>],
+        after: &'c [ScriptCommand<'t>],
+    ) -> Result<&'c [ScriptCommand<'t>], ImportError> {
+        let [name, among, values @ ..] = head else {
+            return Err(word.error("`for`: expected `for NAME in WORDS`"));
+        };
+        if among.text != "in" || !name.text.chars().all(is_name) {
+            return Err(name.error("`for`: expected `for NAME in WORDS`"));
+        }
+        let mut depth = 1;
+        let end = after.iter().position(|command| {
+            let begins = ["for", "while", "until"];
+            let mut words = command.tokens.iter().map(|token| token.text);
+            let first = words.next().unwrap_or_default();
+            let first = if first == "do" { words.next().unwrap_or_default() } else { first };
+            depth += i32::from(begins.contains(&first));
+            depth -= i32::from(first == "done");
+            depth == 0
+        });
+        let Some(end) = end else { return Err(word.error("`for` without `done`")) };
+        if let Some(left) = after[end].tokens.get(1) {
+            return Err(left.error(format!("unexpected word `{}` after `done`", left.text)));
+        }
+        let mut body = Vec::new();
+        for (index, command) in after[..end].iter().enumerate() {
+            let is_do = command.tokens.first().is_some_and(|first| first.text == "do");
+            if index == 0 && !is_do {
+                return Err(word.error("`for` without `do`"));
+            }
+            let tokens = command.tokens[usize::from(index == 0)..].to_vec();
+            let alternative_to = command.alternative_to;
+            body.push(ScriptCommand { alternative_to, tokens, waits: 0 });
+        }
+        body.retain(|command| !command.tokens.is_empty() || command.alternative_to.is_some());
+        let mut words = Vec::new();
+        for value in values {
+            self.variables.expand(*value, &mut words)?;
+        }
+        for (value, position) in words {
+            let token = ScriptToken { text: &value, position };
+            for value in range(token)? {
+                self.variables.values.insert(name.text.to_owned(), value);
+                self.run(&body)?;
+            }
+        }
+        Ok(&after[end + 1..])
+    }
+}
+
+/// Returns the numbers of `{1..3}`, or the word itself.
+fn range(token: ScriptToken<'_>) -> Result<Vec<String>, ImportError> {
+    let braced = token.text.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
+    let Some((first, last)) = braced.and_then(|inner| inner.split_once("..")) else {
+        return match token.text.contains(['{', '*', '?']) {
+            true => Err(token.error("patterns of the shell are not supported")),
+            false => Ok(vec![token.text.to_owned()]),
+        };
+    };
+    let number = |text: &str| text.parse::<u32>().ok().filter(|number| *number <= 10_000);
+    let (Some(first), Some(last)) = (number(first), number(last)) else {
+        return Err(token.error("expected numbers of at most 10000 in a range"));
+    };
+    Ok((first..=last).map(|number| number.to_string()).collect())
 }
 
 impl<'t> ExpandedCommand<'t> {
@@ -74,6 +206,7 @@ impl<'t> ExpandedCommand<'t> {
         ScriptCommand {
             alternative_to: self.alternative_to,
             tokens: self.words.iter().map(token).collect(),
+            waits: self.waits,
         }
     }
 }
@@ -261,6 +394,20 @@ mod tests {
             ("tc $(date)", "commands within a command"),
             ("tc 'a", "a quote is not closed"),
             ("tc > log", "redirection to `log`"),
+        ] {
+            assert!(words(text).unwrap_err().contains(message), "{text}");
+        }
+        for prompt in ["$", "root@h:~#", "[root@h ~]#", "me@h:/tmp$"] {
+            assert_eq!(words(&format!("{prompt} tc a")).unwrap(), [["tc", "a"]], "{prompt}");
+        }
+        let text = "for D in a b; do\n tc $D\n for N in {1..2}; do tc $D$N; done\ndone\ntc end";
+        let expected = ["a", "a1", "a2", "b", "b1", "b2", "end"].map(|one| vec!["tc", one]);
+        assert_eq!(words(text).unwrap(), expected);
+        for (text, message) in [
+            ("for D in a; do tc $D", "`for` without `done`"),
+            ("for D in *; do tc $D; done", "patterns of the shell"),
+            ("for D in a; do tc $D; done < f", "unexpected word `<`"),
+            ("for ((i=0;i<3;i++)); do tc $i; done", "expected `for NAME in WORDS`"),
         ] {
             assert!(words(text).unwrap_err().contains(message), "{text}");
         }

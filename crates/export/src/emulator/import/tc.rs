@@ -14,7 +14,7 @@ use super::netem::NetemOptions;
 use super::quantity::count;
 use super::queue::{not_modelled, queue};
 use super::tbf::TbfOptions;
-use super::tokens::{ImportError, ScriptToken, TokenReader};
+use super::tokens::{Given, ImportError, ScriptToken, TokenReader};
 
 /// Network namespace and name of a device.
 type DeviceName<'t> = (&'t str, &'t str);
@@ -35,21 +35,34 @@ pub(super) struct TcDevices<'t> {
     devices: Vec<TcDevice<'t>>,
     /// Index of each device that has a name.
     named: BTreeMap<DeviceName<'t>, usize>,
+    /// Commands so far that wait or send traffic.
+    pub(super) waits: usize,
 }
 
 /// What a device has.
 #[derive(Debug, Default)]
 pub(super) struct TcDevice<'t> {
+    namespace: &'t str,
     name: &'t str,
     root: Option<Qdisc<'t>>,
     /// The other qdiscs, with the word that names their parent.
     children: Vec<(Qdisc<'t>, ScriptToken<'t>, ClassHandle)>,
     classes: Vec<TcClass<'t>>,
     filters: Vec<TcFilter<'t>>,
+    /// The command that removed the root qdisc.
+    removal: Option<QdiscRemoval<'t>>,
     /// The word `ingress` or `clsact`.
     ingress: Option<ScriptToken<'t>>,
     /// Its handle.
     ingress_handle: u16,
+}
+
+/// `tc qdisc del`.
+#[derive(Debug)]
+struct QdiscRemoval<'t> {
+    verb: ScriptToken<'t>,
+    /// Whether a command waited or sent traffic between the qdisc and its removal.
+    was_used: bool,
 }
 
 #[derive(Debug)]
@@ -58,6 +71,8 @@ struct Qdisc<'t> {
     kind: ScriptToken<'t>,
     handle: Option<u16>,
     options: QdiscOptions<'t>,
+    /// Commands before it that wait or send traffic.
+    waits: usize,
 }
 
 #[derive(Debug)]
@@ -82,6 +97,7 @@ struct TcClass<'t> {
     /// `None` for the root.
     parent: Option<ClassHandle>,
     htb: HtbClass<'t>,
+    waits: usize,
 }
 
 /// Where a qdisc, class or filter is attached.
@@ -95,6 +111,8 @@ struct Attachment<'t> {
     ingress: Option<ScriptToken<'t>>,
     /// Whether it is that of a filter.
     is_filter: bool,
+    /// `change` or `replace`: what is there already is replaced.
+    replaces: bool,
 }
 
 impl<'t> TcDevices<'t> {
@@ -124,11 +142,12 @@ impl<'t> TcDevices<'t> {
                 self.delete(namespace, verb, reader)
             }
             "qdisc" if adds => {
-                let mut attachment = Attachment::default();
+                let replaces = verb.text != "add";
+                let mut attachment = Attachment { replaces, ..Attachment::default() };
                 let kind = self.attach(&mut attachment, reader, "a qdisc")?;
                 self.add(namespace, kind, &attachment, reader, false)
             }
-            "class" if adds => self.add_class(namespace, reader),
+            "class" if adds => self.add_class(namespace, verb, reader),
             "filter" if adds => self.add_filter(namespace, reader),
             "qdisc" | "class" | "filter" => {
                 let text = format!("tc {}: `{}` is not supported", object.text, verb.text);
@@ -167,11 +186,12 @@ impl<'t> TcDevices<'t> {
         let adds = matches!(kind.text, "add" | "replace" | "change");
         match object.text {
             "qdisc" if adds => {
-                let mut attachment = Attachment::default();
+                let replaces = kind.text != "add";
+                let mut attachment = Attachment { replaces, ..Attachment::default() };
                 let kind = self.attach(&mut attachment, reader, "a qdisc")?;
                 return self.add("", kind, &attachment, reader, false);
             }
-            "class" if adds => return self.add_class("", reader),
+            "class" if adds => return self.add_class("", kind, reader),
             "filter" if adds => return self.add_filter("", reader),
             "filter" => return Err(kind.error("the output of `tc filter show` is not supported")),
             _ => {}
@@ -237,14 +257,17 @@ impl<'t> TcDevices<'t> {
             },
         };
         let handle = attachment.handle.map(|handle| handle.major);
-        let qdisc = Qdisc { kind, handle, options };
+        let waits = self.waits;
+        let qdisc = Qdisc { kind, handle, options, waits };
         let device = self.device(namespace, attachment);
+        device.begin_again(kind)?;
         match (attachment.root, attachment.parent) {
             (Some(_), Some((parent, _))) => Err(parent.error("tc: either `root` or `parent`")),
             (None, None) => {
                 Err(kind.error(format!("`{}`: `root` or `parent` is missing", kind.text)))
             }
-            (Some(root), None) => match &device.root {
+            (Some(root), None) => match &mut device.root {
+                Some(first) if attachment.replaces => first.replace(qdisc),
                 Some(first) => Err(root.error(format!(
                     "the device has a root qdisc already, `{}` in line {}",
                     first.kind.text, first.kind.position.line
@@ -255,6 +278,10 @@ impl<'t> TcDevices<'t> {
                 }
             },
             (None, Some((parent, handle))) => {
+                let mut known = device.children.iter_mut().filter(|(.., one)| *one == handle);
+                if let Some((first, ..)) = known.next().filter(|_| attachment.replaces) {
+                    return first.replace(qdisc);
+                }
                 device.children.push((qdisc, parent, handle));
                 Ok(())
             }
@@ -264,9 +291,11 @@ impl<'t> TcDevices<'t> {
     fn add_class(
         &mut self,
         namespace: &'t str,
+        verb: ScriptToken<'t>,
         reader: &mut TokenReader<'t>,
     ) -> Result<(), ImportError> {
-        let mut attachment = Attachment::default();
+        let replaces = verb.text != "add";
+        let mut attachment = Attachment { replaces, ..Attachment::default() };
         let kind = self.attach(&mut attachment, reader, "a class")?;
         self.class(namespace, kind, &attachment, reader)
     }
@@ -294,16 +323,24 @@ impl<'t> TcDevices<'t> {
             let root = device.root.as_ref();
             root.is_some_and(|root| root.handle == Some(handle.major) && root.kind.text == "htb")
         });
+        let waits = self.waits;
         let device = match owner.filter(|_| attachment.device.is_none()) {
             Some(owner) => &mut self.devices[owner],
             None => self.device(namespace, attachment),
         };
-        if let Some(first) = device.classes.iter().find(|class| class.handle == handle) {
+        if let Some(first) = device.classes.iter_mut().find(|class| class.handle == handle) {
             let line = first.token.position.line;
+            if attachment.replaces && first.waits == waits {
+                first.htb = htb;
+                return Ok(());
+            }
+            if attachment.replaces {
+                return Err(changed(token, line));
+            }
             let message = format!("class {handle} is configured already, in line {line}");
             return Err(token.error(message));
         }
-        device.classes.push(TcClass { token, handle, parent, htb });
+        device.classes.push(TcClass { token, handle, parent, htb, waits });
         Ok(())
     }
 
@@ -346,7 +383,7 @@ impl<'t> TcDevices<'t> {
         };
         if index == new {
             let name = attachment.device.map_or("", |name| name.text);
-            self.devices.push(TcDevice { name, ..TcDevice::default() });
+            self.devices.push(TcDevice { namespace, name, ..TcDevice::default() });
         }
         &mut self.devices[index]
     }
@@ -378,15 +415,43 @@ impl<'t> TcDevices<'t> {
         let Some(device) = attachment.device.filter(|_| removes) else {
             return Err(verb.error("tc qdisc del: `dev` and `root` are missing"));
         };
-        let known = self.named.get(&(namespace, device.text)).map(|&index| &self.devices[index]);
-        let first = known.and_then(|device| device.root.as_ref().map(|root| root.kind));
-        match first.or(known.and_then(|device| device.children.first()).map(|(one, ..)| one.kind)) {
+        // Of what a device receives nothing is a path that ends here.
+        if attachment.ingress.is_some() {
+            return Ok(());
+        }
+        let waits = self.waits;
+        let index = self.named.get(&(namespace, device.text)).copied();
+        let Some(known) = index.map(|index| &mut self.devices[index]) else { return Ok(()) };
+        if attachment.root.is_some() && known.removal.is_none() {
+            if let Some(root) = &known.root {
+                known.removal = Some(QdiscRemoval { verb, was_used: root.waits != waits });
+            }
+            return Ok(());
+        }
+        let child = attachment.parent.map(|(_, parent)| parent);
+        let is_child = |(qdisc, _, parent): &&(Qdisc<'t>, ScriptToken<'t>, ClassHandle)| {
+            Some(*parent) == child
+                || attachment.handle.is_some_and(|handle| qdisc.handle == Some(handle.major))
+        };
+        match known.children.iter().find(is_child) {
             None => Ok(()),
-            Some(kind) => Err(verb.error(format!(
+            Some((qdisc, ..)) => Err(verb.error(format!(
                 "`{}` removes `{}` of line {} from the path",
-                verb.text, kind.text, kind.position.line
+                verb.text, qdisc.kind.text, qdisc.kind.position.line
             ))),
         }
+    }
+
+    /// Returns the seeds of netem.
+    pub(super) fn seeds(&self) -> Vec<Given<'t, u64>> {
+        let qdiscs = self.devices.iter().flat_map(|device| {
+            device.root.iter().chain(device.children.iter().map(|(child, ..)| child))
+        });
+        let seeds = qdiscs.filter_map(|qdisc| match &qdisc.options {
+            QdiscOptions::Netem(netem) => netem.seed(),
+            _ => None,
+        });
+        seeds.collect()
     }
 
     /// Returns a direction for each device that changes packets, with the position of its first
@@ -394,6 +459,40 @@ impl<'t> TcDevices<'t> {
     pub(super) fn directions(&self) -> Result<Vec<ParsedDirection>, ImportError> {
         tree::directions(&self.devices)
     }
+}
+
+impl<'t> TcDevice<'t> {
+    /// Forgets what a command removed before traffic used it. A path that was used is that of the
+    /// script: a command that begins another one is an error.
+    fn begin_again(&mut self, kind: ScriptToken<'t>) -> Result<(), ImportError> {
+        let Some(removal) = self.removal.take() else { return Ok(()) };
+        if removal.was_used {
+            return Err(changed(kind, removal.verb.position.line));
+        }
+        (self.root, self.children, self.classes) = (None, Vec::new(), Vec::new());
+        self.filters.retain(|filter| filter.is_ingress);
+        Ok(())
+    }
+}
+
+impl<'t> Qdisc<'t> {
+    /// Replaces the options, unless traffic used them before.
+    fn replace(&mut self, by: Self) -> Result<(), ImportError> {
+        if self.waits != by.waits {
+            return Err(changed(by.kind, self.kind.position.line));
+        }
+        *self = Self { handle: by.handle.or(self.handle), ..by };
+        Ok(())
+    }
+}
+
+/// The error of a path that changes while it is used.
+fn changed(token: ScriptToken<'_>, line: usize) -> ImportError {
+    let message = format!(
+        "`{}` changes the path of line {line} after it was used: a scenario has one",
+        token.text
+    );
+    token.error(message).hint("leave out the commands of the other paths, or import each alone")
 }
 
 impl<'t> Attachment<'t> {

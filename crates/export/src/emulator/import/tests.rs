@@ -1,5 +1,7 @@
 //! Nothing of a script is lost: each word is in the scenario, or an error names it.
 
+mod forms;
+
 use proptest::prelude::*;
 
 use super::import;
@@ -142,7 +144,10 @@ fn the_class_of_all_packets_counts() {
     let shaper = "{ shaper = { rate = \"8000000bit/s\", burst = \"4500B\", buffer = \"1000p\" } },";
     assert_eq!(forward(script), [shaper]);
     let some = script.replace("ip dst 0.0.0.0/0", "ip dst 10.0.0.1");
-    assert!(refused(&some).contains("htb has 2 classes"), "{some}");
+    // Packets that the filter does not select have the default class.
+    let gigabit = shaper.replace("8000000", "1000000000").replace("4500B", "3100B");
+    assert_eq!(forward(&some), [gigabit]);
+    assert!(import(&some).unwrap().contains("class 1a:1: for the packets that no filter selects"));
     let default = script.replace("default 1\n", "default 104\n");
     let (default, _) = default.split_once("tc filter").unwrap();
     assert_eq!(forward(default), [shaper]);
@@ -254,9 +259,40 @@ fn what_no_scenario_represents_is_named() {
         ("tc qdisc add dev e root dualpi2", "1:dualpi2: qdisc `dualpi2` is not modelled"),
         ("tc qdisc add dev e root nothing", "1:nothing: qdisc `nothing` is not known"),
         ("tc qdisc add dev e root netem delay $D", "1:$D: variable `D` has no value"),
-        ("for d in a b; do", "1:for: `for` is not supported"),
-        ("ip route add 10.0.0.0/8 via 10.0.0.1 initcwnd 30", "1:initcwnd: ip route: `initcwnd`"),
-        ("sysctl -w net.ipv4.tcp_rmem='1 2 3'", "1:net.ipv4.tcp_rmem='1 2 3': sysctl: `net.ipv4"),
+        ("for d in a b; do", "1:for: `for` without `done`"),
+        ("ip route add 10.0.0.0/8 via 10.0.0.1 initrwnd 30", "1:initrwnd: ip route: `initrwnd`"),
+        (
+            "sysctl -w net.ipv4.tcp_rmem='1 2'",
+            "1:net.ipv4.tcp_rmem='1 2': sysctl: `net.ipv4.tcp_rmem` cannot have the value `1 2`",
+        ),
+        (
+            "sysctl -w net.ipv4.tcp_fin_timeout=3",
+            "1:net.ipv4.tcp_fin_timeout=3: sysctl: `net.ipv4.tcp_fin_timeout` is not a setting",
+        ),
+        (
+            &format!("ip netns exec a sysctl -w net.ipv4.tcp_sack=0\n{netem}"),
+            "1:net.ipv4.tcp_sack=0: no qdisc in this text is in the namespace `a`",
+        ),
+        (
+            &format!("{netem}sleep 9\n{}", netem.replace("add", "change")),
+            "3:netem: `netem` changes the path of line 1 after it was used",
+        ),
+        (
+            &format!("{netem}ping h\ntc qdisc del dev eth0 root\n{netem}"),
+            "4:netem: `netem` changes the path of line 3 after it was used",
+        ),
+        (
+            "qdisc mq 0: dev e root\n\
+             qdisc netem 1: dev e parent :1 limit 1000 delay 1ms\n\
+             qdisc netem 2: dev e parent :2 limit 1000 delay 2ms\n",
+            "3:netem: the queues of `mq` differ",
+        ),
+        ("net.addLink(a, b, bw=10, delay=d)", "1:addLink: addLink: `delay`: `d` is not a plain"),
+        ("net.addLink(a, b)", "1:addLink: addLink: no link has `bw`"),
+        (
+            "net.addLink(a, b, bw=1)\nnet.addLink(b, c, bw=2)",
+            "2:addLink: addLink: a second link with other parameters than that of line 1",
+        ),
         (
             "tc qdisc add dev e root tbf rate 1mbit burst 9k limit 9k peakrate 2mbit",
             "1:peakrate: tbf",
@@ -266,6 +302,9 @@ fn what_no_scenario_represents_is_named() {
             "tc qdisc add dev e root tbf rate 1mbit burst 100 limit 9k",
             "1:burst: tbf: the bucket has",
         ),
+        ("ip link set dev eth0 up bogus", "1:bogus: ip link: unexpected word `bogus`"),
+        ("ip link add a type veth peer name b c", "1:c: ip link: unexpected word `c`"),
+        ("ifconfig eth0 10.0.0.1 up bogus", "1:bogus: ifconfig: unexpected word `bogus`"),
         ("ethtool -K eth0 tso on", "1:tso: ethtool: `tso on` is not supported"),
         ("tc qdisc show | cat", "1:|: `|` is not supported"),
         ("tc qdisc add dev e root netem delay 9ms || exit", "1:||: `||` is not supported"),
@@ -306,7 +345,10 @@ fn what_no_scenario_represents_is_named() {
             "3:1:2: htb has 2 classes at the ends",
         ),
         (&format!("{netem}{}", netem.replace("eth0", "lo")), "2:netem: the loopback with another"),
-        (&format!("{netem}tc qdisc del dev eth0 root"), "2:del: `del` removes `netem` of line 1"),
+        (
+            &format!("{netem}{tbf}tc qdisc del dev eth0 parent 1:"),
+            "3:del: `del` removes `tbf` of line 2",
+        ),
         (
             &format!(
                 "{}{}",
@@ -445,7 +487,7 @@ fn fill(script: &str, numbers: &[u64]) -> String {
     filled
 }
 
-/// The scenario; `seed` of netem has no place in it.
+/// The lines of the scenario.
 fn elements(script: &str) -> Result<Vec<String>, String> {
     let toml = import(script).map_err(|error| {
         let lines = script.lines().count();
@@ -472,14 +514,12 @@ proptest! {
         let Ok(before) = elements(&whole) else { return Ok(()) };
         let toml = import(&whole).unwrap();
         prop_assert!(scenario::load(&toml, "import", &scenario::Overrides::default()).is_ok());
-        let seeds: Vec<bool> =
-            script.split('#').map(|before| before.ends_with("seed ")).collect();
         for (index, &number) in numbers.iter().enumerate() {
             let mut changed = numbers.clone();
             changed[index] = number.wrapping_mul(2).wrapping_add(1);
             let changed = fill(&script, &changed);
             if let Ok(after) = elements(&changed) {
-                prop_assert!(after != before || seeds[index], "{whole}{changed}{before:?}");
+                prop_assert!(after != before, "{whole}{changed}{before:?}");
             }
         }
     }

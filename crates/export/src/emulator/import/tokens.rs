@@ -63,6 +63,8 @@ pub(super) struct ScriptCommand<'t> {
     /// The `||` before it, if any.
     pub(super) alternative_to: Option<ScriptToken<'t>>,
     pub(super) tokens: Vec<ScriptToken<'t>>,
+    /// Commands before it that wait or send traffic: the path has to be whole by then.
+    pub(super) waits: usize,
 }
 
 /// Splits a script into commands. A comment is from a `#` at the start of a word to the end of the
@@ -75,7 +77,7 @@ pub(super) fn split_commands(text: &str) -> Vec<ScriptCommand<'_>> {
         for token in tokens {
             let alternative_to = (token.text == "||").then_some(token);
             if alternative_to.is_some() || matches!(token.text, ";" | "&&") {
-                let next = ScriptCommand { alternative_to, tokens: Vec::new() };
+                let next = ScriptCommand { alternative_to, ..ScriptCommand::default() };
                 commands.push(core::mem::replace(&mut command, next));
             } else {
                 command.tokens.push(token);

@@ -44,7 +44,8 @@ fn incoming(device: &TcDevice<'_>) -> Result<Option<ParsedDirection>, ImportErro
         [police] => {
             let elements = vec![police.element()];
             let position = police.rate.token.position;
-            Ok(Some(ParsedDirection { position, elements, is_loopback: false }))
+            let namespace = device.namespace.to_owned();
+            Ok(Some(ParsedDirection { position, elements, namespace, is_loopback: false }))
         }
         [_, second, ..] => {
             let message = "the second policer of a device is not supported";
@@ -99,7 +100,8 @@ impl<'t> DeviceTree<'_, 't> {
             };
         }
         let is_loopback = device.name == "lo";
-        Ok(Some(ParsedDirection { position: root.kind.position, elements, is_loopback }))
+        let (position, namespace) = (root.kind.position, device.namespace.to_owned());
+        Ok(Some(ParsedDirection { position, elements, namespace, is_loopback }))
     }
 
     /// Reports a qdisc or a class that no packet reaches.
@@ -156,17 +158,25 @@ impl<'t> DeviceTree<'_, 't> {
         visited: &mut Visited,
     ) -> Result<Vec<PathElement>, ImportError> {
         match &qdisc.options {
+            QdiscOptions::NoQueue if qdisc.kind.text == "mq" => self.queues(qdisc, visited),
             QdiscOptions::NoQueue | QdiscOptions::Queue { .. } => Ok(Vec::new()),
             QdiscOptions::Netem(netem) => {
                 let mut elements = netem.elements(qdisc.kind);
                 if let Some(child) = self.only_child(qdisc, visited) {
-                    if let QdiscOptions::Queue { .. } = child.options {
-                        return Err(without_rate(child));
-                    }
                     elements.extend(self.elements(child, visited)?);
                     if let Some(last) = elements.pop() {
-                        let note = "netem's limit counts the packets in the qdisc below it, too";
-                        elements.push(last.comment(note.to_owned()));
+                        let note = match &child.options {
+                            // Packets leave netem at its rate: they are not queued after it.
+                            QdiscOptions::Queue { model, .. } => format!(
+                                "no packet waits in `{}` below netem ({}, {})",
+                                child.kind.text,
+                                model.buffer,
+                                model.queue.as_deref().unwrap_or("drop-tail")
+                            ),
+                            _ => "netem's limit counts the packets in the qdisc below it, too"
+                                .to_owned(),
+                        };
+                        elements.push(last.comment(note));
                     }
                 }
                 Ok(elements)
@@ -185,6 +195,36 @@ impl<'t> DeviceTree<'_, 't> {
         }
     }
 
+    /// Returns the elements of a transmit queue of a device with several (mq): a flow uses one of them,
+    /// so all need the same. `tc qdisc show` prints their parents as `:1`, without the handle of mq.
+    fn queues(
+        &self,
+        mq: &Qdisc<'t>,
+        visited: &mut Visited,
+    ) -> Result<Vec<PathElement>, ImportError> {
+        let major = mq.handle.unwrap_or(0);
+        let of_queue =
+            |handle: ClassHandle| handle.minor != 0 && (handle.major == major || handle.major == 0);
+        let mut first: Option<Vec<PathElement>> = None;
+        for (index, (child, _, parent)) in self.device.children.iter().enumerate() {
+            if !of_queue(*parent) {
+                continue;
+            }
+            visited.children.push(index);
+            let elements = self.elements(child, visited)?;
+            let texts = |elements: &[PathElement]| -> Vec<String> {
+                elements.iter().map(|element| element.toml.clone()).collect()
+            };
+            if first.as_ref().is_some_and(|first| texts(first) != texts(&elements)) {
+                let message = "the queues of `mq` differ: a flow uses one of them";
+                let hint = "leave out those of other traffic";
+                return Err(child.kind.error(message).hint(hint));
+            }
+            first.get_or_insert(elements);
+        }
+        Ok(first.unwrap_or_default())
+    }
+
     /// Returns the elements of a token bucket and the qdisc below it.
     fn limited(
         &self,
@@ -196,10 +236,38 @@ impl<'t> DeviceTree<'_, 't> {
         let Some(child) = child else { return Ok(vec![bucket.alone()]) };
         match &child.options {
             QdiscOptions::Netem(netem) => {
-                if let Some(below) = self.only_child(child, visited) {
-                    return Err(nested(child, below));
+                let Some(below) = self.only_child(child, visited) else {
+                    return bucket.below_netem(netem, child.kind);
+                };
+                let mut elements = netem.elements(child.kind);
+                match &below.options {
+                    // Delayed packets wait for the rate above in the qdisc below netem.
+                    QdiscOptions::Queue { model, .. } => {
+                        elements.push(bucket.with_queue(model.clone()));
+                    }
+                    QdiscOptions::Tbf(tbf) => {
+                        let inner = tbf.bucket();
+                        if inner.rate.value > bucket.rate.value {
+                            let message = "`tbf` below netem is faster than the rate above: its queue and \
+                                           that of the rate above are one";
+                            return Err(below.kind.error(message).hint("leave one of them out"));
+                        }
+                        if let Some(third) = self.only_child(below, visited) {
+                            return Err(nested(below, third));
+                        }
+                        elements.push(inner.alone());
+                        elements.push(bucket.after_slower(netem.packets()));
+                    }
+                    _ => return Err(nested(child, below)),
                 }
-                bucket.below_netem(netem, child.kind)
+                if let Some(last) = elements.pop() {
+                    let note = format!(
+                        "netem's limit of {} counts the packets in the qdisc below it, too",
+                        netem.packets()
+                    );
+                    elements.push(last.comment(note));
+                }
+                Ok(elements)
             }
             QdiscOptions::Queue { model, .. } => Ok(vec![bucket.with_queue(model.clone())]),
             _ => Err(nested(qdisc, child)),
@@ -219,7 +287,10 @@ impl<'t> DeviceTree<'_, 't> {
         let is_leaf = |handle: ClassHandle| classes.iter().all(|one| one.parent != Some(handle));
         let leaves: Vec<_> = classes.iter().filter(|class| is_leaf(class.handle)).collect();
         let leaf = match leaves.as_slice() {
-            [] => return Err(qdisc.kind.error("htb has no class: it limits no packet")),
+            [] => {
+                let error = qdisc.kind.error("htb has no class: it limits no packet");
+                return Err(error.hint("add what `tc class show dev DEVICE` prints"));
+            }
             [leaf] => **leaf,
             [.., last] => {
                 let class = self.class_of_all(major, default);
@@ -270,19 +341,23 @@ impl<'t> DeviceTree<'_, 't> {
         };
         if default != Some(leaf.handle.minor) {
             bucket.notes.push("for the packets that the filter selects".to_owned());
+        } else if leaves.len() > 1 && !targets.is_empty() {
+            bucket
+                .notes
+                .push(format!("class {}: for the packets that no filter selects", leaf.handle));
         }
         Ok((bucket, leaf.handle))
     }
 
-    /// Returns the class of all packets: that of a filter that selects all, or without a filter the
-    /// default.
+    /// Returns the class of packets that no filter with conditions selects: that of a filter that selects
+    /// all, or the default.
     fn class_of_all(&self, major: u16, default: Option<u16>) -> Option<ClassHandle> {
         let mut filters = self.device.filters.iter().filter(|filter| !filter.is_ingress);
-        let Some(first) = filters.next() else {
-            return default.map(|minor| ClassHandle { major, minor });
-        };
         // A filter after it has no packets.
-        first.class.filter(|_| first.selects_all)
+        match filters.find(|filter| filter.selects_all) {
+            Some(all) => all.class,
+            None => default.map(|minor| ClassHandle { major, minor }),
+        }
     }
 
     /// Returns the classes to which filters lead.
