@@ -23,7 +23,7 @@
 //! longer records libpcap's sf-pcap.c.
 //!
 //! The module parses no frames except the direction in Linux' cooked header and decompresses
-//! nothing (see [`unpack`](crate::unpack)); names and keys in a pcapng file are skipped.
+//! nothing (see [`unpack`](crate::unpack)); names in a pcapng file are skipped.
 
 mod pcap;
 mod pcapng;

@@ -29,15 +29,18 @@
 //! # Ok::<(), trace::tcpdump::TextError>(())
 //! ```
 //!
-//! Source of the format: print-tcp.c, print-ip.c, print-ip6.c and util-print.c of tcpdump 4.99.
+//! Source of the format: print-tcp.c, print-ip.c, print-ip6.c and util-print.c of tcpdump 4.99; lines of
+//! versions before 4 are read, too.
 //!
-//! Output of `-e`, `-x` and `-X` is not parsed; `-ttt` (time since the previous line) looks like
-//! `-ttttt` and is read as such.
+//! The link headers of `-e`, the numbers of `--number` and tunnels (GRE, IP in IP, VXLAN, Geneve, PPPoE)
+//! before the packets of TCP are skipped, and so are the bytes of `-x` and `-X`. `-ttt` (time since the
+//! previous packet) looks like `-ttttt`: its timestamps go back.
 
 pub mod clock;
 mod cursor;
 mod error;
 mod line;
+mod old;
 mod options;
 mod read;
 mod write;
@@ -45,5 +48,6 @@ mod write;
 pub use clock::TimestampKind;
 pub use error::TextError;
 pub use line::{Address, LineOptions, SeqNumbering, SeqRange, TcpdumpLine};
+pub use old::is_old_packet;
 pub use read::{TcpdumpLines, read};
 pub use write::{HostNaming, Stamp, Style, TcpdumpWriter};

@@ -68,6 +68,11 @@ impl<R: Read> CaptureReader<R> {
         }
     }
 
+    /// Whether the format has blocks of secrets, which may be anywhere: see [`CaptureItem::Secrets`].
+    pub const fn may_have_secrets(&self) -> bool {
+        matches!(self.form, FrameReader::PcapNg(_))
+    }
+
     /// Counts of frames and problems so far.
     pub const fn tally(&self) -> &CaptureStats {
         &self.tally

@@ -1,7 +1,7 @@
 //! A position in a text, and its tokens.
 
-use super::TextError;
 use super::clock::{self, FoundTimestamp};
+use super::{TextError, old};
 
 /// Reads the tokens of one packet, across line breaks that a mail program has inserted.
 #[derive(Debug, Clone)]
@@ -174,11 +174,15 @@ pub(super) fn packet_start(line: &str) -> Option<Start> {
         }
         margin += 1;
     }
+    margin += number_len(&line[margin..]);
     let stamp = clock::find(&line[margin..])?;
     let mut words = line[margin + stamp.len..].split_whitespace();
     let begins = match words.next()? {
         "IP" | "IP6" => true,
+        // `PPPoE  [ses 0x11] IP 10.0.0.1.45670 > ...`
+        "PPPoE" => words.any(|word| matches!(word, "IP" | "IP6")),
         _ if has_link_header(&line[margin + stamp.len..]) => true,
+        _ if old::source(&line[margin + stamp.len..]).is_some() => true,
         _ => {
             matches!(words.next()?, "In" | "Out" | "M" | "B" | "P")
                 && matches!(words.next()?, "IP" | "IP6")
@@ -187,10 +191,27 @@ pub(super) fn packet_start(line: &str) -> Option<Start> {
     begins.then_some(Start { quotes, margin, stamp })
 }
 
+/// Length of the number of a packet (`tcpdump --number`) with its blanks, before a timestamp.
+pub(super) fn number_len(line: &str) -> usize {
+    let digits = line.bytes().take_while(u8::is_ascii_digit).count();
+    let rest = &line[digits..];
+    let blanks = rest.len() - rest.trim_start_matches(' ').len();
+    let is_number = digits > 0 && blanks > 0 && clock::find(&rest[blanks..]).is_some();
+    if is_number { digits + blanks } else { 0 }
+}
+
 /// Returns whether a link header (`tcpdump -e`) is before an IP packet.
 fn has_link_header(rest: &str) -> bool {
     let header = rest.split(": Flags [").next().unwrap_or(rest);
-    header.contains(" ethertype IPv4 (0x0800),") || header.contains(" ethertype IPv6 (0x86dd),")
+    [
+        " ethertype IPv4 (0x0800),",
+        " ethertype IPv6 (0x86dd),",
+        // Within PPPoE.
+        "] IP (0x0021),",
+        "] IP6 (0x0057),",
+    ]
+    .iter()
+    .any(|text| header.contains(text))
 }
 
 /// Length of the blanks and the `quotes` quotation marks of `line`; `None` if it has fewer.
