@@ -13,7 +13,7 @@ mod interop;
 mod kernel;
 mod mcp;
 mod packetdrill;
-mod pasted;
+pub(crate) mod pasted;
 mod profiles;
 mod read;
 mod reproduce;

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use ingest::inputs;
 
+use crate::commands::pasted;
 use crate::failure::Failure;
 use crate::input;
 
@@ -38,6 +39,17 @@ pub(crate) fn expand(given: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
             ControlFlow::Continue(())
         });
         let _ = walked.map_err(|(folder, error)| Failure::file("read", &folder, &error))?;
+        if files.len() == before {
+            // Texts of tools, if there is nothing else.
+            let walked = walk(path, &mut |file| {
+                let is_text = file.extension().is_some_and(|end| end == "txt" || end == "log");
+                if is_text && pasted::read(&file).is_some() {
+                    files.push(file);
+                }
+                ControlFlow::Continue(())
+            });
+            let _ = walked.map_err(|(folder, error)| Failure::file("read", &folder, &error))?;
+        }
         if files.len() == before {
             return Err(Failure::new(format!(
                 "{}: no capture or log in this folder",

@@ -4,8 +4,10 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use clap::CommandFactory;
+use ingest::inputs::InputKind;
 
 use crate::cli::Cli;
+use crate::commands::pasted;
 use crate::failure::{Failure, print_error};
 use crate::file_kind::FileKind;
 use crate::folders;
@@ -36,6 +38,17 @@ pub(crate) fn arguments() -> Result<Vec<OsString>, Failure> {
     }
     let kind = FileKind::of(path).map_err(|error| Failure::file("read", path, &error))?;
     let name = path.display();
+    // Counters and JSON may be parts of a text.
+    let may_be_text = matches!(
+        kind,
+        None | Some(FileKind::Recording(InputKind::Nstat | InputKind::Iperf3 | InputKind::Qlog))
+    );
+    let is_text = || pasted::read(path).is_some_and(|text| !text.has_recording);
+    if may_be_text && path.is_file() && is_text() {
+        print_error(&format!("{name} is pasted text: ackclock diagnose {name}\n"));
+        arguments.insert(1, "diagnose".into());
+        return Ok(arguments);
+    }
     let Some(kind) = kind else {
         let message = format!("{name} is nothing that Ackclock knows");
         let scenario = |file: &Path| {

@@ -125,7 +125,9 @@ impl Analysis {
             (Some(account), _) => (account.bytes, account.time),
             (None, Some(flow)) => {
                 // Data never acknowledged count as delivered at the last packet.
-                let last = if flow.answered { flow.last_delivery } else { self.last };
+                let is_repaired = flow.episodes.last().is_none_or(|last| last.over);
+                let is_all = flow.answered && (is_repaired || flow.more_episodes > 0);
+                let last = if is_all { flow.last_delivery } else { self.last };
                 (flow.bytes, last.since(self.first))
             }
             (None, None) => (0, Duration::ZERO),

@@ -61,6 +61,8 @@ pub struct ResetSegment {
     pub is_unanswered: bool,
     /// The last data of either host before it were full segments with more to follow (no PSH): a message was cut off.
     pub is_within_message: bool,
+    /// It acknowledges the last SYN before it, as an answer to that does (RFC 9293 section 3.5.2).
+    pub acks_syn: bool,
     /// Number of hosts that had sent a FIN.
     pub fins: u8,
     /// The host that it names had sent a FIN.
@@ -112,6 +114,9 @@ pub struct ConnectionEvents {
     /// Number of ICMP errors.
     pub icmp_count: u64,
     isn: u32,
+    isn_of_server: Option<u32>,
+    /// Its SYN-ACKs have different sequence numbers.
+    pub has_two_answers: bool,
     /// Next sequence number of each host, and the highest acknowledged one.
     next: [Option<u32>; 2],
     acked: [Option<u32>; 2],
@@ -140,6 +145,8 @@ impl ConnectionEvents {
             if has(Flags::SYN) {
                 if has(Flags::ACK) {
                     self.syn_acks.add(at, frame);
+                    let first = *self.isn_of_server.get_or_insert(segment.seq.0);
+                    self.has_two_answers |= segment.seq.0 != first;
                 } else {
                     self.isn = segment.seq.0;
                     self.syns.add(at, frame);
@@ -149,9 +156,8 @@ impl ConnectionEvents {
                 }
             } else {
                 let opening = self.syns.count > 0 && self.syn_acks.count == 0;
-                let foreign = segment.ack.0.wrapping_sub(self.isn).wrapping_sub(1);
-                // A SYN may carry data, which its answer acknowledges.
-                if opening && dir == Dir::Reverse && has(Flags::ACK) && foreign > 1 << 16 {
+                let is_foreign = has(Flags::ACK) && !self.acks_syn(segment.ack.0);
+                if opening && dir == Dir::Reverse && is_foreign {
                     self.foreign_acks.add(at, frame);
                 }
                 self.others[dir as usize].add(at, frame);
@@ -186,6 +192,11 @@ impl ConnectionEvents {
         self.last = Some((at, dir));
     }
 
+    /// Whether this number acknowledges the last SYN, which may carry data.
+    const fn acks_syn(&self, ack: u32) -> bool {
+        ack.wrapping_sub(self.isn).wrapping_sub(1) <= 1 << 16
+    }
+
     /// Whether a host has sent a FIN.
     const fn has_closed(&self, host: Dir) -> bool {
         self.fins & 1 << host as u8 != 0
@@ -213,6 +224,7 @@ impl ConnectionEvents {
                 && self.last_data == Some(Dir::Forward)
                 && !self.has_closed(Dir::Forward),
             is_within_message: self.unfinished.contains(&true),
+            acks_syn: packet.segment.flags.has(Flags::ACK) && self.acks_syn(packet.segment.ack.0),
             fins: self.fins.count_ones() as u8,
             has_closed: self.has_closed(dir),
         });

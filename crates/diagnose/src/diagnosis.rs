@@ -93,6 +93,12 @@ impl Diagnosis {
         limit.map_or(Duration::ZERO, |finding| finding.cost)
     }
 
+    /// Kind of that finding; empty without one, or where its code says all.
+    pub fn primary_kind(&self) -> &'static str {
+        let limit = self.findings.iter().find(|finding| Some(finding.code) == self.primary);
+        limit.map_or("", |finding| finding.kind)
+    }
+
     /// Lost time that the findings explain: that of the costliest, since they overlap.
     pub fn cost(&self) -> Duration {
         self.findings.iter().map(|finding| finding.cost).max().unwrap_or_default()

@@ -122,6 +122,8 @@ struct Builder {
     held: u64,
     /// Times of data that a timer of the sender released.
     timeouts: Vec<u64>,
+    /// When ACKs of new data arrived at each host, by [`Dir`] of what it sends; of the last round trip.
+    arrivals: [VecDeque<u64>; 2],
     /// Time in ns that a segment of each direction takes at the capture point: what an ACK releases is there later by that.
     sending: [u64; 2],
     /// When each host, by [`Dir`] of what it sends, was connected: its own time and the way from there to the capture
@@ -162,6 +164,7 @@ impl Conversation {
             asked: 0,
             held: 0,
             timeouts: timeouts.to_vec(),
+            arrivals: [VecDeque::new(), VecDeque::new()],
             sending: [Dir::Forward, Dir::Reverse].map(|dir| sending_time(packets, dir, mss)),
             connected: [None; 2],
         };
@@ -254,6 +257,9 @@ impl Builder {
             let host = &mut self.hosts[peer];
             if ack > host.acked {
                 (host.acked, host.acked_at) = (ack, at);
+                if segment.payload == 0 {
+                    self.arrivals[peer].push_back(at + self.distances[peer]);
+                }
                 // An answer is no sample: it may be late.
                 self.travels[peer].acked(ack, at, segment.payload > 0);
             }
@@ -339,13 +345,23 @@ impl Builder {
         self.messages.last().is_some_and(|last| last.by_client != (own == Dir::Forward as usize))
     }
 
+    /// Whether what a host sends at `at` leaves as an ACK arrives there.
+    fn is_released(&mut self, own: usize, at: u64) -> bool {
+        let first = at.saturating_sub(self.sending[own] + RELEASED);
+        let arrivals = &mut self.arrivals[own];
+        while arrivals.front().is_some_and(|&arrival| arrival < first) {
+            arrivals.pop_front();
+        }
+        arrivals.front().is_some_and(|&arrival| arrival <= at + RELEASED)
+    }
+
     /// The wait of a host before it sends more, `host` before that; `None` if it sends on.
     fn wait_within(&mut self, own: usize, host: HostState, at: u64) -> Option<u64> {
         let top = host.top?;
         if self.timeouts.contains(&at) {
             return None;
         }
-        let last = self.messages.last()?;
+        let last = *self.messages.last()?;
         // Data that an ACK releases leave when it has arrived; what is not the end of a write was lost.
         let released = host.acked_at + self.distances[own];
         let has_arrived = released <= at + RELEASED;
@@ -356,6 +372,10 @@ impl Builder {
         if is_acked && host.is_short && idle <= RELEASED && released > host.last + SHORTEST {
             self.held += 1;
             return Some(0);
+        }
+        // An ACK wakes no application, but a sender that has more than the window or its buffer permits.
+        if !is_acked && self.is_released(own, at) {
+            return None;
         }
         // Without an ACK for longer, they were lost.
         let is_open = idle <= self.distances[0] + self.distances[1] + DELAYED_ACK;
@@ -431,152 +451,4 @@ impl Asks {
 }
 
 #[cfg(test)]
-mod tests {
-    use packet::Segment;
-    use units::{Instant, SeqNum};
-
-    use super::*;
-
-    const MSS: u64 = 1_000;
-    /// At the client, 40 ms from the server.
-    const AT_CLIENT: Distances = [0, 40_000_000];
-
-    /// A packet of this host, of which `next` counts the bytes, at a time in ms.
-    fn packet(ms: u64, dir: Dir, next: &mut [u32; 2], payload: u32) -> CapturedPacket {
-        let (own, peer) = (dir as usize, dir.reversed() as usize);
-        let segment = Segment {
-            flags: Flags::ACK | Flags::PSH,
-            dir,
-            seq: SeqNum(next[own]),
-            ack: SeqNum(next[peer]),
-            payload,
-            ..Segment::default()
-        };
-        next[own] += payload;
-        let at = Instant::from_nanos(ms * 1_000_000);
-        CapturedPacket {
-            at,
-            frame: 1,
-            segment,
-            captured: payload,
-            id: 0,
-            ttl: 0,
-            options_cut: false,
-        }
-    }
-
-    fn message(by_client: bool, bytes: u64, ms: u64) -> Message {
-        Message { by_client, bytes, after: ms * 1_000_000 }
-    }
-
-    #[test]
-    fn waits_of_both_hosts_are_found() {
-        let mut next = [0; 2];
-        let mut packets = Vec::new();
-        for request in 0..3 {
-            // 100 ms for each: a round trip, 50 ms of the server, 10 ms of the client.
-            let at = 100 * request;
-            packets.push(packet(at, Dir::Forward, &mut next, 200));
-            packets.push(packet(at + 90, Dir::Reverse, &mut next, 1_000));
-        }
-        let found =
-            Conversation::of(&packets, Dir::Reverse, MSS, AT_CLIENT, SenderLimits::default())
-                .unwrap();
-        let one = [message(true, 200, 10), message(false, 1_000, 50)];
-        let mut all = one.repeat(3);
-        all[0].after = 0;
-        assert_eq!(found, Conversation { messages: all, held: 0, window: None });
-        let quick = found.with_waits(false, 0);
-        assert_eq!(quick.messages[1], message(false, 1_000, 0));
-        // Together, they wait as long as before.
-        assert_eq!(found.batched().messages, [message(true, 600, 20), message(false, 3_000, 150)]);
-    }
-
-    /// A client that writes 30 ms after its connection is there, and a server that greets it 20 ms after that.
-    #[test]
-    fn the_wait_before_the_first_message_is_that_since_the_opening() {
-        for (greets, first) in [(false, message(true, 200, 30)), (true, message(false, 200, 20))] {
-            let mut next = [0; 2];
-            let mut packets = Vec::new();
-            for (ms, dir, flags) in [
-                (0, Dir::Forward, Flags::SYN),
-                (40, Dir::Reverse, Flags::SYN | Flags::ACK),
-                (40, Dir::Forward, Flags::ACK),
-            ] {
-                let mut one = packet(ms, dir, &mut next, 0);
-                one.segment.flags = flags;
-                packets.push(one);
-            }
-            let (dir, ms) = if greets { (Dir::Reverse, 100) } else { (Dir::Forward, 70) };
-            packets.push(packet(ms, dir, &mut next, 200));
-            let limits = SenderLimits::default();
-            let found = Conversation::of(&packets, dir, MSS, AT_CLIENT, limits).unwrap();
-            assert_eq!(found.messages, [first]);
-            // Without the opening it is not known.
-            let found = Conversation::of(&packets[3..], dir, MSS, AT_CLIENT, limits).unwrap();
-            assert_eq!(found.messages[0].after, 0);
-        }
-    }
-
-    #[test]
-    fn a_host_that_sends_on_after_a_rest_waited() {
-        let mut next = [0; 2];
-        let packets = [
-            packet(0, Dir::Forward, &mut next, 300),
-            packet(41, Dir::Reverse, &mut next, 0),
-            packet(500, Dir::Forward, &mut next, 1_000),
-        ];
-        let found =
-            Conversation::of(&packets, Dir::Forward, MSS, AT_CLIENT, SenderLimits::default())
-                .unwrap();
-        assert_eq!(found.messages, [message(true, 300, 0), message(true, 1_000, 500)]);
-        // Limited by a window, it waits for that.
-        let windowed = SenderLimits { is_window_limited: true, timeouts: &[] };
-        let found = Conversation::of(&packets, Dir::Forward, MSS, AT_CLIENT, windowed).unwrap();
-        assert_eq!(found.messages, [message(true, 1_300, 0)]);
-        // Released by a timer, they waited for that.
-        let at = packets.iter().map(|packet| packet.at.as_nanos()).collect::<Vec<_>>();
-        let timed = SenderLimits { is_window_limited: false, timeouts: &at };
-        let found = Conversation::of(&packets, Dir::Forward, MSS, AT_CLIENT, timed).unwrap();
-        assert_eq!(found.messages, [message(true, 1_300, 0)]);
-    }
-
-    /// A buffer of two segments and a half over a link that takes 4 ms for each: what an ACK releases comes 4 ms later.
-    #[test]
-    fn what_acks_release_over_a_slow_link_are_no_messages() {
-        let mut next = [0; 2];
-        let mut packets = Vec::new();
-        for round in 0..20_u64 {
-            let at = round * 60;
-            for (ms, payload) in [(4, 1_000), (8, 1_000), (10, 500)] {
-                packets.push(packet(at + ms, Dir::Forward, &mut next, payload));
-            }
-            packets.push(packet(at + 50, Dir::Reverse, &mut next, 0));
-        }
-        // 10 ms from the client.
-        let distances = [10_000_000, 40_000_000];
-        let limits = SenderLimits::default();
-        let found = Conversation::of(&packets, Dir::Forward, MSS, distances, limits);
-        assert_eq!(found, None);
-    }
-
-    #[test]
-    fn what_is_sent_at_once_with_the_peer_is_no_conversation() {
-        let mut next = [0; 2];
-        let mut packets = Vec::new();
-        for n in 0..20_u64 {
-            let mut own = next;
-            packets.push(packet(n, Dir::Forward, &mut own, 1_000));
-            packets.push(packet(n, Dir::Reverse, &mut next, 1_000));
-            next[0] = own[0];
-        }
-        // Neither host has acknowledged what the other sent.
-        for one in &mut packets {
-            one.segment.ack = SeqNum(0);
-        }
-        assert_eq!(
-            Conversation::of(&packets, Dir::Forward, MSS, AT_CLIENT, SenderLimits::default()),
-            None
-        );
-    }
-}
+mod tests;

@@ -16,6 +16,7 @@ use crate::losses::lost_of_full_queue;
 use crate::opening::window_field;
 use crate::peaks::is_level;
 use crate::policer::queue_with;
+use crate::reordering::{ReorderingFit, late};
 use crate::sending::SendingRate;
 use crate::{
     Conversation, FlowBeside, LossEstimate, OpeningFit, PeerSystem, PolicerFit, WayBackFit,
@@ -128,8 +129,10 @@ pub struct PathFit {
     pub losses: LossEstimate,
     /// The same data are lost, not the packets of the same numbers.
     pub loses_data: bool,
-    /// The policer that dropped packets.
+    /// The policer of the scenario, and the one that drops just the packets that were lost of all that were sent.
     pub policer: Option<PolicerFit>,
+    /// See above.
+    pub shown_policer: Option<PolicerFit>,
     /// Target and interval in ns of an AQM that marks packets.
     pub marks: Option<(u64, u64)>,
     /// Packets were marked.
@@ -178,15 +181,6 @@ pub struct PathFit {
     pub bases: Vec<Basis>,
 }
 
-/// Reordering.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum ReorderingFit {
-    /// Groups of this many packets are reversed.
-    Reversed(u64),
-    /// A fraction of the packets is delayed by this many ns.
-    Share(f64, u64),
-}
-
 /// Most messages of a single transfer: an opening, a request and its response.
 const MOST_OF_TRANSFER: usize = 6;
 /// Bytes of a packet without payload.
@@ -198,8 +192,6 @@ const HELD: f64 = 0.2;
 pub(crate) const MTU: (u64, u64) = (576, 65_535);
 /// Maximum ratio of the connection's data to the captured data.
 const MISSING: u64 = 10;
-/// Maximum size of groups that a queue reverses.
-const LONGEST_GROUP: u64 = 16;
 
 impl PathFit {
     /// Fits the data of `analysis` in its main direction.
@@ -510,6 +502,7 @@ impl PathFit {
             losses,
             loses_data: false,
             policer,
+            shown_policer: policer,
             marks: None,
             is_marked: flow.ecn_echoes > 0 || flow.marked > 0,
             way_back,
@@ -583,17 +576,4 @@ fn median(values: impl Iterator<Item = Duration>) -> Duration {
     let mut values: Vec<Duration> = values.collect();
     values.sort_unstable();
     values.get(values.len() / 2).copied().unwrap_or_default()
-}
-
-/// Returns reordering as an element of a path.
-pub(crate) fn late(packets: u64, late_ns: u64, extent: u64, new: u64) -> Option<ReorderingFit> {
-    if packets == 0 || new == 0 {
-        return None;
-    }
-    let share = packets as f64 / new as f64;
-    // In a reversed group of n, n - 1 packets are overtaken, by up to n - 1 others.
-    if share > 0.4 && extent < LONGEST_GROUP {
-        return Some(ReorderingFit::Reversed((extent + 1).max(2)));
-    }
-    Some(ReorderingFit::Share(share, late_ns.max(1_000)))
 }

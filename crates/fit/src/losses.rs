@@ -271,9 +271,9 @@ impl LossEstimate {
         found
     }
 
-    /// The losses listed, of `sent` packets.
-    pub(crate) fn listed(packets: Vec<(u64, u64)>, sent: u64, rtt: u64) -> Self {
-        Self { packets, sent, ..Self::default() }.without_outages(rtt)
+    /// The losses listed, of packets sent at `times`.
+    pub(crate) fn listed(packets: Vec<(u64, u64)>, times: Vec<u64>, rtt: u64) -> Self {
+        Self { packets, sent: times.len() as u64, times, ..Self::default() }.without_outages(rtt)
     }
 
     /// With times since `origin`, in ns.

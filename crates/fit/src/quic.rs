@@ -1,16 +1,21 @@
 //! Fits the data of a QUIC connection, from the log of the host that sends them.
 
+mod limits;
 mod losses;
 mod messages;
+mod spacing;
 mod text;
 mod words;
 
 use diagnose::quic::transfer::{QuicRoundTrip, QuicTransfer};
 use diagnose::quic::{QuicAnalysis, QuicLimiter};
 
-use crate::fitted::{Basis, FitError, ReorderingFit, late};
+use crate::fitted::{Basis, FitError};
+use crate::reordering::{ReorderingFit, late};
 use crate::{Conversation, LossEstimate, PolicerFit, WayBackFit, WritePattern};
+use limits::LimitRaises;
 use losses::QueueLosses;
+use spacing::SpacedRate;
 
 /// Headers of IPv4 and UDP, which a log of QUIC does not count; one of TCP counts all headers.
 const IP_UDP: u64 = 28;
@@ -18,16 +23,18 @@ const IP_UDP: u64 = 28;
 const ACK: u64 = 60;
 /// Fewest packets with data that were acknowledged; fewer show neither a rate nor a sender.
 const LEAST_PACKETS: usize = 20;
-/// Fewest samples of the spacing of ACKs that give a rate.
-const LEAST_SPACINGS: usize = 8;
 /// Minimum fraction of the time for which a limiter counts.
 const HELD: f64 = 0.2;
 /// Pauses count as a pattern of the application from this part of the time on; with fewer than four
 /// writes, from three times this part.
 const HABIT: u64 = 10;
 /// Below this part of a window in a round trip the receiver reads slowly; one that raises its limit after half a
-/// window returns half of it in a round trip.
+/// window returns half of it in a round trip. Only if the raises do not show it.
 const UNREAD: f64 = 0.4;
+/// Fewest probe timeouts without an answer at the end of a log that ends in silence.
+const LEAST_UNANSWERED: u64 = 2;
+/// Most streams of which the windows are counted.
+const MOST_STREAMS: u64 = 100;
 /// The application's pause must exceed this.
 const LEAST_PAUSE: u64 = 2_000_000;
 
@@ -37,8 +44,10 @@ const LEAST_PAUSE: u64 = 2_000_000;
 pub struct QuicFit {
     /// Bytes delivered: acknowledged without a gap.
     pub bytes: u64,
-    /// Time until the last of them was acknowledged.
+    /// Time until the last of them was acknowledged, or of the log if it ends in silence.
     pub time: u64,
+    /// The log ends in a silence in which probes were not answered: what was left to send is unknown.
+    pub unfinished: bool,
     /// Bytes delivered over time.
     pub delivered: Vec<(u64, u64)>,
     /// Congestion window in bytes over the bytes delivered, where the log has it.
@@ -85,8 +94,24 @@ pub struct QuicFit {
     pub way_back: Option<WayBackFit>,
     /// Largest rate of the deliveries in bit/s of IP packets: what the path carries at least.
     pub rate_at_least: u64,
+    /// Parts of the explanation that need not be so.
+    pub parts: FitParts,
     /// Basis of the estimates.
     pub bases: Vec<Basis>,
+}
+
+/// Parts of the explanation of a log that may be others, too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FitParts {
+    /// A short queue dropped all packets that were lost; else they are lost by their numbers.
+    pub short_queue: bool,
+    /// The rate is that of the spacing of ACKs; else that of a round trip with a queue, though that is lower.
+    pub spaced_rate: bool,
+}
+
+impl FitParts {
+    /// All of them.
+    const ALL: Self = Self { short_queue: true, spaced_rate: true };
 }
 
 impl QuicFit {
@@ -108,7 +133,25 @@ impl QuicFit {
         analysis: &QuicAnalysis,
         default: Option<(&'static str, [u64; 2])>,
     ) -> Result<Self, FitError> {
-        Self::of_sender(analysis, default, None)
+        Self::of_sender(analysis, default, None, FitParts::ALL)
+    }
+
+    /// Other explanations of the same log, each without a part of this one that need not be so. `default` as for
+    /// [`of_stack`](Self::of_stack).
+    pub fn others(
+        &self,
+        analysis: &QuicAnalysis,
+        default: Option<(&'static str, [u64; 2])>,
+    ) -> Vec<Self> {
+        let FitParts { short_queue, spaced_rate } = self.parts;
+        let without = [
+            (short_queue, FitParts { short_queue: false, ..FitParts::ALL }),
+            (spaced_rate, FitParts { spaced_rate: false, ..FitParts::ALL }),
+        ];
+        let without = without.into_iter().filter(|(is_part, _)| *is_part && self.tcp.is_none());
+        let others =
+            without.filter_map(|(_, parts)| Self::of_sender(analysis, default, None, parts).ok());
+        others.chain(self.without_conversation()).collect()
     }
 
     /// Does the same as [`of`](Self::of) for the log of a TCP sender in the terms of QUIC, whose
@@ -117,13 +160,14 @@ impl QuicFit {
     /// # Errors
     /// What the log lacks.
     pub fn of_tcp(analysis: &QuicAnalysis, name: &str) -> Result<Self, FitError> {
-        Self::of_sender(analysis, None, Some(name))
+        Self::of_sender(analysis, None, Some(name), FitParts::ALL)
     }
 
     fn of_sender(
         analysis: &QuicAnalysis,
         default: Option<(&'static str, [u64; 2])>,
         tcp: Option<&str>,
+        parts: FitParts,
     ) -> Result<Self, FitError> {
         let headers = if tcp.is_some() { 0 } else { IP_UDP };
         let transfer = analysis.transfer.as_deref().ok_or(FitError::NoPackets)?;
@@ -134,6 +178,8 @@ impl QuicFit {
         let last = *transfer.delivered.last().ok_or(FitError::NoRoundTrip)?;
         let least = transfer.round_trips.iter().map(|sample| sample.rtt).min();
         let rtt = least.filter(|&rtt| rtt > 0).ok_or(FitError::NoRoundTrip)?;
+        let unfinished = transfer.bytes > last.bytes && analysis.unanswered >= LEAST_UNANSWERED;
+        let end = if unfinished { analysis.last.max(last.at) } else { last.at };
         let acked = transfer.packets.iter().filter(|packet| packet.acked_at.is_some());
         let most = acked.clone().map(|packet| u64::from(packet.bytes)).max().unwrap_or(0);
         if most == 0 {
@@ -151,14 +197,15 @@ impl QuicFit {
 
         let wire = (datagram + headers) as f64 / datagram as f64;
         let busy = analysis.bottleneck.map(|bytes| (bytes * 8.0 * wire) as u64);
-        let together = spacing(transfer, &transfer.round_trips, headers);
+        let together = SpacedRate::of(transfer, headers);
         // A queue that does not last a round trip shows less than the rate.
         let is_busy = analysis.time(QuicLimiter::Path) as f64 / active >= HELD;
         let is_measured = analysis.spacing.is_some() || analysis.return_path.is_some();
-        let rate = match is_measured || is_busy && busy.is_some() {
-            true => busy,
-            false => busy.max(together),
-        };
+        let is_needed = !is_busy || busy.is_none();
+        let is_rate = |found: &SpacedRate| is_needed || parts.spaced_rate && found.is_common;
+        let together = together.filter(|found| !is_measured && is_rate(found));
+        let rate = busy.max(together.map(|found| found.rate));
+        let spaced_rate = !is_needed && rate > busy;
         let why = match rate {
             Some(rate) if busy == Some(rate) => {
                 format!("{rate} bit/s: largest delivery rate of a round trip with a queue")
@@ -187,11 +234,24 @@ impl QuicFit {
         if let Some(WayBackFit { rate, .. }) = way_back {
             reported("way back", format!("{rate} bit/s by the spacing of ACKs"));
         }
+        // Of a short queue the round trips show little, but it drops bursts.
+        let is_short = parts.short_queue && tcp.is_none() && policer.is_none();
+        let short = rate.filter(|_| is_short);
+        let short = short.and_then(|rate| found.short_queue(datagram + headers, rate));
+        if short.is_some() {
+            found.overflows += found.others.packets.len() as u64;
+            found.others.packets.clear();
+        }
         let overflows = found.overflows;
         let buffer = rate
             .filter(|_| overflows > 0)
             .map(|rate| (rate as f64 / 8.0 * found.queue as f64 / 1e9) as u64 + datagram + headers);
-        if overflows > 0 {
+        let buffer = short.or(buffer);
+        if let Some(short) = short {
+            let why =
+                format!("{overflows} losses: what a queue of {short} B drops of these packets");
+            reported("buffer", why);
+        } else if overflows > 0 {
             let delay = found.queue / 1_000;
             reported(
                 "buffer",
@@ -209,6 +269,18 @@ impl QuicFit {
             let (from, until) =
                 (from.saturating_sub(first) / 1_000, until.saturating_sub(first) / 1_000);
             reported("outage", format!("no packet arrived from {from} to {until} us"));
+        }
+        if unfinished {
+            let (from, until) = (last.at.saturating_sub(first), end.saturating_sub(first));
+            reported(
+                "outage",
+                format!(
+                    "nothing was acknowledged from {} us to the end of the log, {} us: what was left to send \
+                     is unknown",
+                    from / 1_000,
+                    until / 1_000
+                ),
+            );
         }
         let late = reordering(transfer);
         if let Some((_, extent)) = late {
@@ -234,17 +306,28 @@ impl QuicFit {
         let by_stream = held_by(QuicLimiter::StreamFlow);
         let assumed = default.filter(|_| transfer.windows == [None; 2]);
         let of_peer = assumed.map_or(transfer.windows, |(_, windows)| windows.map(Some));
-        let [connection, stream] = of_peer;
         // Of several streams, those that limit are as many times larger together.
-        let stream = stream.map(|window| window.saturating_mul(transfer.streams.clamp(1, 100)));
-        let time = last.at.saturating_sub(first);
-        let goodput = last.bytes as f64 * 8e9 / time.max(1) as f64;
-        let limit = [(by_connection, connection), (by_stream, stream)];
-        let limit =
-            limit.into_iter().filter(|(held, _)| *held).filter_map(|(_, window)| window).min();
+        let streams = if by_stream { transfer.blocked_streams } else { transfer.streams };
+        let of_streams = |window: u64| window.saturating_mul(streams.clamp(1, MOST_STREAMS));
+        let of_peer = [of_peer[0], of_peer[1].map(of_streams)];
+        let time = end.saturating_sub(first);
+        let goodput = last.bytes as f64 * 8e9 / last.at.saturating_sub(first).max(1) as f64;
+        let limits = [by_connection, by_stream].into_iter().zip(of_peer);
+        let limit = limits.filter(|(held, _)| *held).filter_map(|(_, window)| window).min();
+        let raises = transfer.limits.each_ref().map(|limits| LimitRaises::of(limits));
+        let raises = match by_connection {
+            true => raises[0].or(raises[1]),
+            false => raises[1].or(raises[0]),
+        };
         // A window that is not returned within a round trip waits for its reader.
         let by_window = limit.map(|window| window as f64 * 8e9 / rtt as f64);
-        let reads = by_window.filter(|bound| goodput < UNREAD * bound).map(|_| goodput as u64);
+        let reads = match (by_window, raises) {
+            (Some(_), Some(LimitRaises { reads_at_once: false, rate, .. })) => {
+                Some((rate * 8.0) as u64)
+            }
+            (Some(bound), None) if goodput < UNREAD * bound => Some(goodput as u64),
+            _ => None,
+        };
         if let Some(window) = limit {
             let whose = if by_connection { "connection" } else { "stream" };
             reported(
@@ -252,6 +335,23 @@ impl QuicFit {
                 format!("flow control of the {whose}, {window} B, limited the sender"),
             );
         }
+        let receiver = match (assumed, raises) {
+            (Some((stack, _)), _) => stack,
+            (None, Some(raises)) => {
+                let payload = transfer.packets.iter().map(|packet| packet.fresh).max();
+                let (receiver, divisor) = raises.receiver(payload.unwrap_or(0).into());
+                if limit.is_some() {
+                    reported(
+                        "limits",
+                        format!(
+                            "raised once 1/{divisor} of the window was read, as {receiver} does"
+                        ),
+                    );
+                }
+                receiver
+            }
+            (None, None) => "quic-rfc9002",
+        };
         if let Some(rate) = reads {
             reported(
                 "reader",
@@ -279,7 +379,7 @@ impl QuicFit {
                 format!("it writes {bytes} B every {} us, on average", every / 1_000),
             );
         }
-        let conversation = match (limit, tcp) {
+        let conversation = match (reads, tcp) {
             (None, None) => messages::conversation(transfer, analysis.client, rtt),
             _ => None,
         };
@@ -295,6 +395,7 @@ impl QuicFit {
         Ok(Self {
             bytes: last.bytes,
             time,
+            unfinished,
             delivered,
             windows: windows.collect(),
             datagram,
@@ -308,7 +409,7 @@ impl QuicFit {
             per_ack,
             max_ack_delay: analysis.max_ack_delay,
             windows_of_peer: of_peer,
-            receiver: assumed.map_or("quic-rfc9002", |(stack, _)| stack),
+            receiver,
             flow_limited: limit.is_some(),
             reads,
             flight: analysis.max_in_flight.unwrap_or(0),
@@ -318,6 +419,7 @@ impl QuicFit {
             policer,
             way_back,
             rate_at_least,
+            parts: FitParts { short_queue: short.is_some(), spaced_rate },
             bases,
         })
     }
@@ -342,31 +444,6 @@ fn tcp_packet(analysis: &QuicAnalysis, transfer: &QuicTransfer) -> u64 {
             / u64::from(packet.fresh).div_ceil(segment)
     });
     segment + headers.min().unwrap_or(0)
-}
-
-/// Rate in bit/s of IP packets by the spacing of the ACKs of packets that were sent more closely: the
-/// median.
-fn spacing(transfer: &QuicTransfer, samples: &[QuicRoundTrip], headers: u64) -> Option<u64> {
-    let mut rates = Vec::new();
-    for pair in samples.windows(2) {
-        let [before, after] = [pair[0], pair[1]];
-        if after.packet <= before.packet {
-            continue;
-        }
-        let packets = &transfer.packets[before.packet as usize..=after.packet as usize];
-        let (Some(one), Some(other)) = (packets.first(), packets.last()) else { continue };
-        // Arrivals at the receiver, but for the way back, which both have.
-        let arrived = (other.at + after.rtt).saturating_sub(one.at + before.rtt);
-        let sent = other.at.saturating_sub(one.at);
-        let whole = packets.iter().all(|packet| packet.acked_at.is_some());
-        if arrived == 0 || sent * 2 > arrived || !whole {
-            continue;
-        }
-        let bytes: u64 = packets[1..].iter().map(|packet| u64::from(packet.bytes) + headers).sum();
-        rates.push((bytes as f64 * 8e9 / arrived as f64) as u64);
-    }
-    rates.sort_unstable();
-    (rates.len() >= LEAST_SPACINGS).then(|| rates[rates.len() / 2])
 }
 
 /// Reordering, with its extent in packets.

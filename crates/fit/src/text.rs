@@ -14,7 +14,7 @@ use units::{Bytes, Duration, Rate};
 
 use crate::beside::{BesideTables, SHARED_LINK, share_link};
 pub(crate) use crate::fitted::MTU;
-use crate::fitted::ReorderingFit;
+use crate::reordering::ReorderingFit;
 use crate::{
     Basis, LossEstimate, Message, OpeningFit, PathFit, PolicerFit, WayBackFit, WritePattern,
 };

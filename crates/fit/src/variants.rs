@@ -4,7 +4,7 @@
 use tcp::knobs;
 use tcp::profile::TcpProfile;
 
-use crate::{Basis, PathFit, PeerSystem, WayBackFit, WritePattern};
+use crate::{Basis, OpeningFit, PathFit, PeerSystem, WayBackFit, WritePattern};
 
 /// Largest scale of windows (RFC 7323 section 2.3).
 const MOST_SCALE: u32 = 14;
@@ -98,8 +98,8 @@ impl PathFit {
         let scaled = (0..=MOST_SCALE).map(|scale| u64::from(field) << scale);
         scaled
             .filter(|&window| {
-                // A sender may wait for a window of whole segments.
-                window + near >= self.flight && window <= self.flight + self.flight / 8 + near
+                // A sender sends the whole segments for which there is room.
+                window + near >= self.flight && window < self.flight + self.mss
             })
             .collect()
     }
@@ -107,7 +107,10 @@ impl PathFit {
     /// A receiver that advertises at most this window.
     #[must_use]
     pub fn with_window(&self, window: u64) -> Self {
-        let mut other = Self { window: Some(window), ..self.clone() };
+        // At a scale of 0 the field has its largest value only where windows are not scaled.
+        let no_scaling = window == u64::from(u16::MAX);
+        let opening = OpeningFit { no_scaling, ..self.opening };
+        let mut other = Self { window: Some(window), opening, ..self.clone() };
         let why = format!(
             "{window} B at most: a power of two times the field of windows is what was in flight, and limits the recorded sender, if it is simulated"
         );

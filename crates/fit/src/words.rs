@@ -35,7 +35,20 @@ impl PathFit {
         };
         let changed = match key {
             "path.forward.loss" if matches!(value, NONE | "0%") => self.without_losses()?,
-            "path.forward.outage" if value == NONE => {
+            "path.forward.loss" => self.with_loss_rate(value)?,
+            "path.forward.outage" if value != NONE => {
+                let wrong = WordError::Value("a duration: 200ms, or none");
+                let most = scenario::units_text::duration(value).map_err(|_| wrong)?.as_nanos();
+                if self.losses.outages.is_empty() {
+                    return Err(WordError::Absent("no outage was seen"));
+                }
+                let mut other = self.clone();
+                for (from, until) in &mut other.losses.outages {
+                    *until = (*until).min(from.saturating_add(most.max(1)));
+                }
+                other
+            }
+            "path.forward.outage" => {
                 let mut other = self.clone();
                 other.losses.outages.clear();
                 other.held = None;
@@ -55,6 +68,21 @@ impl PathFit {
                     ));
                 }
                 other
+            }
+            "path.forward.marks" if value != NONE => {
+                let wrong = WordError::Value("the target of a queue that marks: 5ms, or none");
+                let target = scenario::units_text::duration(value).map_err(|_| wrong)?;
+                let Some((_, interval)) = self.marks else {
+                    return Err(WordError::Absent("no marks were fitted"));
+                };
+                Self { marks: Some((target.as_nanos(), interval)), ..self.clone() }
+            }
+            "path.forward.policer.rate" | "path.forward.policer.burst"
+                if self.policer.is_none() =>
+            {
+                return Err(WordError::Absent(
+                    "the fitted path has no policer: it loses the same packets",
+                ));
             }
             "path.forward.marks" => {
                 Self { marks: None, ..left_out(self.marks.is_some(), "no marks were fitted")? }
@@ -81,6 +109,14 @@ impl PathFit {
                     (other.window, other.receive_buffer) = (None, None);
                 }
                 other
+            }
+            "path.return.link.rate" => {
+                let wrong = WordError::Value("a rate: 10Mbit/s");
+                let rate = scenario::units_text::rate(value).map_err(|_| wrong)?;
+                let Some(link) = self.way_back else {
+                    return Err(WordError::Absent("no ACKs were seen to wait"));
+                };
+                self.with_way_back(rate.bits_per_second(), link.wait)
             }
             "path.return.link" if value == NONE => Self {
                 way_back: None,
@@ -127,8 +163,28 @@ impl PathFit {
     }
 
     /// The receive window if its size was chosen: a buffer of the default size grows with what the application reads.
-    pub(crate) fn chosen_window(&self) -> Option<u64> {
+    pub fn chosen_window(&self) -> Option<u64> {
         self.window.filter(|&window| window < LEAST_DEFAULT_WINDOW)
+    }
+
+    /// The losses of packets thinned out, or repeated, evenly to a rate.
+    fn with_loss_rate(&self, rate: &str) -> Result<Self, WordError> {
+        let wrong = WordError::Value("a part of the packets: 0.5%, or none");
+        let part = scenario::units_text::share(rate).map_err(|_| wrong)?;
+        let losses = &self.losses;
+        if losses.packets.is_empty() {
+            return Err(WordError::Absent(
+                "the fitted path has no losses but those of a full queue",
+            ));
+        }
+        let (all, wanted) = (losses.packets.len() as u64, part.of(losses.sent));
+        let mut other = self.clone();
+        other.losses.packets = match wanted <= all {
+            true => (0..wanted).map(|n| losses.packets[(n * all / wanted) as usize]).collect(),
+            false => (0..wanted).map(|n| (n * losses.sent / wanted + 1, 0)).collect(),
+        };
+        other.loses_data = false;
+        Ok(other)
     }
 
     fn messages(&self) -> Result<&Conversation, WordError> {

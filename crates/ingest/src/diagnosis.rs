@@ -95,6 +95,8 @@ pub struct FileReport {
     /// Its connections, worst first: those that failed, then by the cost of the finding that limited
     /// each, in seconds; those without one by the cost of their notes.
     pub connections: Vec<ConnectionReport>,
+    /// Its connections that a selection left out: they may share the path of one that is shown.
+    pub left_out: Vec<CapturedConnection>,
     /// Its QUIC connections, worst first.
     pub quic: Vec<QuicReport>,
     /// QUIC connections of a capture, those with most bytes first.
@@ -115,6 +117,8 @@ pub struct ConnectionReport {
     pub stream: CapturedConnection,
     /// Code of the finding that limited it.
     pub primary: Option<&'static str>,
+    /// Its kind; empty where the code says all.
+    pub kind: &'static str,
     /// Whether it failed: see [`Diagnosis::failed`].
     pub failed: bool,
     /// Cost of the primary finding; 0 without one.
@@ -138,6 +142,13 @@ pub struct ConnectionReport {
 }
 
 impl FileReport {
+    /// Keeps the connections that meet a condition.
+    fn keep(&mut self, is_kept: impl Fn(&ConnectionReport, &Exchanges) -> bool) {
+        let Self { connections, exchanges, left_out, .. } = self;
+        let others = connections.extract_if(.., |one| !is_kept(one, exchanges));
+        left_out.extend(others.map(|one| one.stream));
+    }
+
     /// Diagnoses one of its connections in full.
     pub fn diagnosis(&self, judged: &ConnectionReport) -> Diagnosis {
         self.diagnosis_of(judged, &judged.analysis())
@@ -192,10 +203,10 @@ impl FileReport {
         (one.cures, one.proof) = (cures, proof);
         let one = &self.connections[number];
         let diagnosis = self.diagnosis(one);
-        let (primary, cost, noted) =
-            (diagnosis.primary, diagnosis.primary_cost(), diagnosis.cost());
+        let (primary, kind) = (diagnosis.primary, diagnosis.primary_kind());
+        let (cost, noted) = (diagnosis.primary_cost(), diagnosis.cost());
         let one = &mut self.connections[number];
-        (one.primary, one.cost, one.noted) = (primary, cost, noted);
+        (one.primary, one.kind, one.cost, one.noted) = (primary, kind, cost, noted);
         one.cures.retain(|cure| Some(cure.finding) == primary);
     }
 }
@@ -271,6 +282,7 @@ impl DiagnosisReport {
             .map(|file| FileReport {
                 file,
                 connections: Vec::new(),
+                left_out: Vec::new(),
                 quic: Vec::new(),
                 captured_quic: Vec::new(),
                 neighbours: Vec::new(),
@@ -289,6 +301,7 @@ impl DiagnosisReport {
                 let analysis = stream.analysis();
                 let diagnosis = Diagnosis::of(&analysis, beside);
                 let (primary, cost) = (diagnosis.primary, diagnosis.primary_cost());
+                let kind = diagnosis.primary_kind();
                 let failed = diagnosis.failed();
                 let codes = diagnosis.findings.iter().map(|found| code_bit(found.code));
                 let (bytes, duration, goodput_bps, codes) = (
@@ -306,6 +319,7 @@ impl DiagnosisReport {
                 ConnectionReport {
                     stream,
                     primary,
+                    kind,
                     failed,
                     cost,
                     noted: diagnosis.cost(),
@@ -349,7 +363,7 @@ impl DiagnosisReport {
     pub fn retain_flow(&mut self, number: u32) -> bool {
         let mut found = false;
         for file in &mut self.files {
-            file.connections.retain(|one| one.stream.stream() == number);
+            file.keep(|one, _| one.stream.stream() == number);
             file.quic.retain(|one| one.connection.number == number);
             file.captured_quic.retain(|one| one.number == number);
             let rest = [file.connections.len(), file.quic.len(), file.captured_quic.len()];

@@ -1,24 +1,36 @@
 //! Texts that people paste into bug reports: the output of iperf, ss, ping, mtr, curl, nstat, ip,
-//! ethtool, sysctl, tshark and speed tests, several in one file, amid prose.
+//! ethtool, tc, sysctl, tshark, tcptrace and speed tests, several in one file, amid prose, quoted or with
+//! timestamps before their lines.
+//!
+//! Prefixes of lines are removed once, before any reader sees the text. Figures stay with the tool that
+//! printed them: a ratio has figures of one tool and one interval.
 //!
 //! [`read()`] returns what the tools say, what limits the transfer as far as that carries, what is
 //! missing, and the command to run next. [`scenario()`] makes a scenario of the figures.
 
+mod clean;
 mod counters;
+mod devices;
 mod facts;
 mod iperf;
+mod json;
 mod numbers;
+mod packets;
 mod probes;
 mod scenario_text;
+mod ss;
 #[cfg(test)]
 mod tests;
+mod transfers;
 mod verdict;
 
 use core::fmt::Write;
 
 use serde::Serialize;
 
-pub use facts::{Figures, PastedSection};
+pub use clean::unquoted;
+pub use facts::{Figures, PastedSection, RetransmitCount, WindowSamples};
+pub use json::is_json_only;
 pub use scenario_text::scenario;
 
 /// What a pasted text says.
@@ -38,21 +50,38 @@ pub struct PastedReport {
 
 /// Reads a text; `None` if no tool printed a part of it.
 pub fn read(text: &str) -> Option<PastedReport> {
+    // Packets need their timestamps.
+    let stamped = unquoted(text);
+    let text = &clean::clean(text);
     let mut figures = Figures::default();
-    let parts = [
-        iperf::section(text, &mut figures),
-        probes::ss(text, &mut figures),
-        probes::tshark(text, &mut figures),
-        probes::ping(text, &mut figures),
-        probes::mtr(text, &mut figures),
-        probes::curl(text, &mut figures),
-        probes::speed_test(text, &mut figures),
-        counters::nstat(text, &mut figures),
-        counters::devices(text, &mut figures),
-        counters::ethtool(text, &mut figures),
-        counters::sysctl(text, &mut figures),
+    let (documents, speed) = json::read(text, &mut figures);
+    let mut tests = iperf::transfers(text);
+    tests.extend(documents);
+    tests.sort_by_key(|(transfer, _)| transfer.line);
+    let (transfers, mut sections): (Vec<_>, Vec<_>) = tests.into_iter().unzip();
+    figures.judge(&transfers);
+    sections.extend(speed);
+    sections.extend(probes::ping(text, &mut figures));
+    sections.extend(packets::quiet(&stamped, &mut figures));
+    let readers = [
+        ss::ss,
+        packets::tshark,
+        packets::fields,
+        packets::tcptrace,
+        probes::mtr,
+        probes::traceroute,
+        transfers::curl,
+        transfers::curl_progress,
+        transfers::wget,
+        transfers::speed_test,
+        counters::nstat,
+        devices::links,
+        devices::interfaces,
+        devices::ethtool,
+        devices::qdiscs,
+        counters::sysctl,
     ];
-    let mut sections: Vec<PastedSection> = parts.into_iter().flatten().collect();
+    sections.extend(readers.iter().filter_map(|reader| reader(text, &mut figures)));
     if sections.is_empty() {
         return None;
     }
@@ -79,6 +108,9 @@ struct PastedJson<'a> {
     causes: &'a [String],
     missing: Vec<MissingJson<'a>>,
     next: &'a [String],
+    /// Of several tests of iperf, the line of the one that is judged.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    judged_line: Option<usize>,
 }
 
 #[derive(Serialize)]
@@ -113,22 +145,22 @@ impl PastedReport {
             causes: &self.causes,
             missing: missing.collect(),
             next: &self.next,
+            judged_line: self.figures.judged.map(|(_, line)| line),
         };
         serde_json::to_string(&document).unwrap_or_default() + "\n"
     }
 
+    /// Whether a section is of a kind.
+    pub fn has(&self, kind: &str) -> bool {
+        self.sections.iter().any(|section| section.kind == kind)
+    }
+
     /// Writes the report of the file `name`.
     pub fn text(&self, name: &str) -> String {
-        let mut out = String::new();
-        let kinds: Vec<&str> = self.sections.iter().map(|section| section.kind).collect();
-        let _ = writeln!(out, "{name}: pasted text of {}\n", kinds.join(", "));
-        for section in &self.sections {
-            let _ = writeln!(out, "line {:<4} {}", section.line, section.kind);
-            for fact in &section.facts {
-                let _ = writeln!(out, "          {fact}");
-            }
+        let mut out = self.sections_text(name);
+        if let Some((count, line)) = self.figures.judged {
+            let _ = writeln!(out, "judged: of {count} tests the slowest, in line {line}");
         }
-        out.push('\n');
         match self.causes.split_first() {
             None => out.push_str("verdict: the text does not show what limits the transfer\n"),
             Some((first, others)) => {
@@ -144,6 +176,35 @@ impl PastedReport {
         for (index, command) in self.next.iter().enumerate() {
             let _ = writeln!(out, "{} {command}", if index == 0 { "   next:" } else { "        " });
         }
+        out
+    }
+
+    /// Writes what a text says beside the recording in it, which has the rate and the verdict.
+    pub fn text_beside(&self, name: &str) -> String {
+        let mut out = self.sections_text(name);
+        for cause in &self.causes {
+            let _ = writeln!(out, "   also: {cause}");
+        }
+        out.truncate(out.trim_end().len());
+        out + "\n"
+    }
+
+    fn sections_text(&self, name: &str) -> String {
+        let mut out = String::new();
+        let mut kinds: Vec<&str> = Vec::new();
+        for section in &self.sections {
+            if !kinds.contains(&section.kind) {
+                kinds.push(section.kind);
+            }
+        }
+        let _ = writeln!(out, "{name}: pasted text of {}\n", kinds.join(", "));
+        for section in &self.sections {
+            let _ = writeln!(out, "line {:<4} {}", section.line, section.kind);
+            for fact in &section.facts {
+                let _ = writeln!(out, "          {fact}");
+            }
+        }
+        out.push('\n');
         out
     }
 }

@@ -67,6 +67,7 @@ prop_compose! {
             losses: LossEstimate::default(),
             loses_data: false,
             policer: None,
+            shown_policer: None,
             marks: None,
             is_marked: false,
             way_back: None,

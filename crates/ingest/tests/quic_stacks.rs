@@ -50,7 +50,9 @@ fn losses_of_quiche_are_first() {
     assert_eq!(analysis.episodes.len(), 19);
     let (code, _, cost) = first(&report);
     assert_eq!((code, report.diagnosis.primary), ("CC811", Some("CC811")));
-    assert!((1.0..3.2).contains(&cost), "{cost}");
+    // Nothing shows the rate of the path, so it is an upper bound.
+    assert!((1.0..3.5).contains(&cost), "{cost}");
+    assert!(report.connection.analysis.bottleneck.is_none());
     assert!(!has(&report, "CC804") && !has(&report, "CC834"));
 }
 

@@ -7,6 +7,7 @@ pub mod capture;
 pub mod captured_quic;
 pub mod ini;
 pub mod inputs;
+pub mod keyed_capture;
 pub mod packet_bytes;
 pub mod packet_script;
 pub mod pasted;

@@ -148,6 +148,11 @@ fn quic_in_captures() {
 }
 
 #[test]
+fn captures_with_key_logs() {
+    throw("keyed_capture", &["fuzz/seeds/keyed_capture"], properties::keyed_capture::check);
+}
+
+#[test]
 fn packed_files() {
     throw("unpack", &["fuzz/seeds/unpack"], properties::unpack::check);
 }

@@ -20,6 +20,8 @@ impl Cure {
 
 /// How much larger a window is tried.
 const LARGER: u64 = 8;
+/// Waits are tried to be left out from this part of the time on: one of this number.
+const WAITS: u64 = 10;
 
 /// The changes to try, one for each limit.
 pub(crate) fn cures(fitted: &QuicFit) -> Vec<Cure> {
@@ -40,12 +42,25 @@ pub(crate) fn cures(fitted: &QuicFit) -> Vec<Cure> {
         let label = Some("and a receiver that reads at once");
         cures.push(Cure { set: Vec::new(), fit: Some(fit), label });
     }
-    if fitted.writes != WritePattern::Bulk {
-        let fit = QuicFit { writes: WritePattern::Bulk, ..fitted.clone() };
+    let own = fitted.conversation.as_ref().map(|found| {
+        let own = found.messages.iter().filter(|one| one.by_client == fitted.is_client);
+        own.map(|one| one.after).fold(0, u64::saturating_add)
+    });
+    // Of hosts that take turns, the messages are written, whatever pattern the packets have.
+    let waits = match own {
+        Some(waits) => waits.saturating_mul(WAITS) >= fitted.time,
+        None => fitted.writes != WritePattern::Bulk,
+    };
+    if waits {
+        let conversation = fitted.conversation.as_ref();
+        let conversation = conversation.map(|found| found.with_waits(fitted.is_client, 0));
+        let fit = QuicFit { writes: WritePattern::Bulk, conversation, ..fitted.clone() };
         let label = Some("and an application that writes all at once");
         cures.push(Cure { set: Vec::new(), fit: Some(fit), label });
     }
-    if !fitted.losses.packets.is_empty() {
+    let losses = &fitted.losses;
+    let has_losses = !losses.packets.is_empty() || !losses.outages.is_empty();
+    if has_losses || fitted.policer.is_some() {
         cures.push(Cure::of(vec!["path.forward.loss=0%".to_owned()]));
     }
     if let Some((_, extent)) = fitted.late.filter(|_| fitted.tcp.is_none()) {

@@ -307,7 +307,7 @@ impl WhatIf {
             })
         });
         let (candidate, profile, cc) = candidates[0].clone();
-        let answer = Self {
+        let mut answer = Self {
             format: FORMAT,
             ackclock: env!("CARGO_PKG_VERSION"),
             fitted: fitted
@@ -320,13 +320,14 @@ impl WhatIf {
                 delivered: fitted.delivered().to_vec(),
                 windows: fitted.windows().to_vec(),
             },
-            licensed: candidate.misfit <= MAX_MISFIT,
+            licensed: false,
             senders: candidates.into_iter().map(|(candidate, ..)| candidate).collect(),
             alternatives: Vec::new(),
         };
         let Candidate { course, misfit, .. } = candidate;
         let end_error = (course.time_s / answer.recorded.time_s - 1.0).abs();
         let error = misfit.max(end_error);
+        answer.licensed = error <= MAX_MISFIT;
         Ok((answer, BestSender { profile, cc, time_s: course.time_s, misfit, error }))
     }
 

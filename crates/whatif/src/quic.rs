@@ -1,8 +1,10 @@
 //! QUIC transfers, from the log of their sender.
 
 use fit::{
-    Basis, FitError, FittedTransfer, LossPattern, PathDoubt, QuicFit, RecordedTransfer, WordError,
+    Basis, FitError, FittedTransfer, LossPattern, PathDoubt, QuicFit, RecordedTransfer,
+    ReorderingFit, WordError,
 };
+use ingest::diagnosis::Validity;
 use ingest::inputs::QuicConnection;
 use quic::flow_control::Windows;
 use quic::profile::QuicProfile;
@@ -18,8 +20,8 @@ const UNNAMED: [(&str, &str); 8] = [
     ("quic-rfc9002", "newreno"),
     ("quic-rfc9002", "cubic"),
     ("quinn-0.11", "cubic"),
-    ("quiche-0.29", "cubic"),
-    ("quic-go-0.61", "newreno"),
+    ("quiche-0.30", "cubic"),
+    ("quic-go-0.65", "newreno"),
     ("neqo-0.30", "cubic"),
     ("s2n-quic-1.88", "cubic"),
     ("msquic-2.6", "cubic"),
@@ -41,12 +43,18 @@ fn fit_of(connection: &QuicConnection, named: Option<&str>) -> Result<QuicFit, F
     if let Some(name) = logged.filter(|name| TcpProfile::named(name).is_some()) {
         return QuicFit::of_tcp(&connection.analysis, name);
     }
-    let profile = named.map(|name| split(name).0).or(logged).and_then(QuicProfile::named);
-    let default = profile.map(|profile| {
-        let Windows { connection, stream } = profile.windows;
-        (profile.name, [connection, stream])
-    });
-    QuicFit::of_stack(&connection.analysis, default)
+    QuicFit::of_stack(&connection.analysis, default_of(connection, named))
+}
+
+/// Flow control windows of the connection and of a stream of the named stack, or of the one of the log.
+fn default_of(
+    connection: &QuicConnection,
+    named: Option<&str>,
+) -> Option<(&'static str, [u64; 2])> {
+    let logged = connection.sender.as_ref().map(|sender| sender.profile.as_str());
+    let profile = named.map(|name| split(name).0).or(logged).and_then(QuicProfile::named)?;
+    let Windows { connection, stream } = profile.windows;
+    Some((profile.name, [connection, stream]))
 }
 
 /// Senders that the log may be of: the one named, with its default congestion control first. A
@@ -77,36 +85,52 @@ fn is_known(profile: &str) -> bool {
 
 /// A queue of a path that holds little, in bytes.
 const LEAST_QUEUE: u64 = 30_000;
+/// Why nothing is predicted of a transfer that the log does not have to its end.
+const UNFINISHED: &str =
+    "the log ends in a silence with data outstanding: what was left to send is unknown";
 /// Error of the recorded sender above which other explanations of the log are tried.
 const MAX_OTHER_ERROR: f64 = 0.05;
 
+/// Seeds of the reordering that are tried.
+const SEEDS: u64 = 10;
+
 /// A logged transfer, with the changes that are no keys of its scenario, and what the log leaves open about its path.
 #[derive(Debug, Clone)]
-struct LoggedTransfer(QuicFit);
+struct LoggedTransfer {
+    fit: QuicFit,
+    /// Seed of the run with the recorded losses: which packets are reordered is chance.
+    seed: u64,
+}
+
+impl LoggedTransfer {
+    const fn of(fit: QuicFit) -> Self {
+        Self { fit, seed: 1 }
+    }
+}
 
 impl FittedTransfer for LoggedTransfer {
     fn recorded(&self) -> RecordedTransfer<'_> {
-        self.0.recorded()
+        self.fit.recorded()
     }
 
     fn windows(&self) -> &[(u64, u64)] {
-        FittedTransfer::windows(&self.0)
+        FittedTransfer::windows(&self.fit)
     }
 
     fn starts_with_data(&self) -> bool {
-        self.0.starts_with_data()
+        self.fit.starts_with_data()
     }
 
     fn ahead(&self) -> u64 {
-        self.0.ahead()
+        self.fit.ahead()
     }
 
     fn is_random(&self) -> bool {
-        self.0.is_random()
+        self.fit.is_random()
     }
 
     fn has_full_queue(&self) -> bool {
-        self.0.has_full_queue()
+        self.fit.has_full_queue()
     }
 
     fn with_word(
@@ -114,13 +138,13 @@ impl FittedTransfer for LoggedTransfer {
         key: &str,
         value: &str,
     ) -> Result<Option<Box<dyn FittedTransfer>>, WordError> {
-        let changed = self.0.with_word(key, value)?;
-        Ok(changed.map(|one| Box::new(Self(one)) as Box<dyn FittedTransfer>))
+        let changed = self.fit.with_word(key, value)?;
+        Ok(changed.map(|one| Box::new(Self { fit: one, ..*self }) as Box<dyn FittedTransfer>))
     }
 
     fn other_paths(&self) -> Vec<(PathDoubt, Box<dyn FittedTransfer>)> {
-        let fit = &self.0;
-        let with = |changed: QuicFit| Box::new(Self(changed)) as Box<dyn FittedTransfer>;
+        let fit = &self.fit;
+        let with = |fit: QuicFit| Box::new(Self { fit, ..*self }) as Box<dyn FittedTransfer>;
         let mut others = Vec::new();
         if fit.rate.is_none() {
             let rate = Some(fit.rate_at_least.max(1));
@@ -137,11 +161,12 @@ impl FittedTransfer for LoggedTransfer {
     }
 
     fn bases(&self) -> &[Basis] {
-        self.0.recorded().bases
+        self.fit.recorded().bases
     }
 
     fn scenario(&self, profile: &str, cc: Option<&str>, losses: LossPattern, seed: u64) -> String {
-        self.0.scenario(profile, cc, losses, seed)
+        let seed = if losses == LossPattern::Same { self.seed } else { seed };
+        self.fit.scenario(profile, cc, losses, seed)
     }
 }
 
@@ -169,8 +194,9 @@ impl WhatIf {
         question: &WhatIfRequest,
         stop: StopFlag<'_>,
     ) -> Result<Self, WhatIfError> {
-        let fitted = fit_of(connection, question.sender.as_deref()).map_err(WhatIfError::Fit)?;
-        let possible = possible(connection, question.sender.as_deref());
+        let named = question.sender.as_deref();
+        let fitted = fit_of(connection, named).map_err(WhatIfError::Fit)?;
+        let possible = possible(connection, named);
         let senders = || {
             let senders = possible.iter().map(|&(profile, cc)| PossibleSender {
                 profile,
@@ -179,39 +205,59 @@ impl WhatIf {
             });
             senders.collect()
         };
-        let mut fitted = LoggedTransfer(fitted);
+        let mut fitted = LoggedTransfer::of(fitted);
         let (mut answer, mut best) = Self::candidates(&fitted, senders(), stop, None)?;
-        if best.error > MAX_OTHER_ERROR
-            && let Some(simple) = fitted.0.without_conversation().map(LoggedTransfer)
+        let explained = fitted.fit.clone();
+        let others = || explained.others(&connection.analysis, default_of(connection, named));
+        let mut others = if best.error > MAX_OTHER_ERROR { others() } else { Vec::new() };
+        // Which packets are reordered is chance: seeds are as likely as each other.
+        let is_random = matches!(explained.late, Some((ReorderingFit::Share(..), _)));
+        let seeds = if is_random { 1..=SEEDS } else { 1..=1 };
+        others.insert(0, explained.clone());
+        for (fit, seed) in others
+            .into_iter()
+            .flat_map(|fit| seeds.clone().map(move |seed| (fit.clone(), seed)))
+            .skip(1)
         {
-            let other = Self::candidates(&simple, senders(), stop, None)?;
-            if other.1.error < best.error {
-                ((answer, best), fitted) = (other, simple);
+            if best.error <= MAX_OTHER_ERROR {
+                break;
+            }
+            let other = LoggedTransfer { fit, seed };
+            let tried = Self::candidates(&other, senders(), stop, None)?;
+            if tried.1.error < best.error {
+                ((answer, best), fitted) = (tried, other);
             }
         }
         let asked = WhatIfRequest { sender: None, ..question.clone() };
         answer.alternatives = if asked == WhatIfRequest::default() {
-            suggested(&fitted.0, &best, stop)?
+            suggested(&fitted, &best, stop)?
         } else {
             let senders = &[];
             let path = FittedPath { fitted: &fitted, best: &best, senders, stop, kernels: None };
             path.requested(&asked)?
         };
+        if fitted.fit.unfinished {
+            for one in &mut answer.alternatives {
+                one.prediction.validity = Validity::None;
+                UNFINISHED.clone_into(&mut one.prediction.why);
+            }
+        }
         Ok(answer)
     }
 }
 
 /// Simulates other congestion control, and each change that the recording suggests.
 fn suggested(
-    fitted: &QuicFit,
+    fitted: &LoggedTransfer,
     best: &BestSender<'_>,
     stop: StopFlag<'_>,
 ) -> Result<Vec<super::Alternative>, WhatIfError> {
     let other = if best.cc == Some("newreno") { "cubic" } else { "newreno" };
     let path = FittedPath { fitted, best, senders: &[], stop, kernels: None };
     let mut alternatives = vec![path.alternative((best.profile, Some(other)), &[])?];
-    for cure in cures(fitted) {
-        let path = FittedPath { fitted: cure.fit.as_ref().unwrap_or(fitted), ..path };
+    for cure in cures(&fitted.fit) {
+        let changed = cure.fit.map(|fit| LoggedTransfer { fit, ..*fitted });
+        let path = FittedPath { fitted: changed.as_ref().unwrap_or(fitted), ..path };
         let mut one = path.alternative((best.profile, best.cc), &cure.set)?;
         if let Some(label) = cure.label {
             one.what = format!("{} {label}", called((best.profile, best.cc)));

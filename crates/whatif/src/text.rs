@@ -76,6 +76,18 @@ impl WhatIf {
             ["  sender", "time", "goodput", "spread", "relative time", with].map(str::to_owned),
         ];
         rows.extend(self.alternatives.iter().map(|one| {
+            // A figure that says nothing about the transfer is none.
+            if one.prediction.validity == Validity::None {
+                let unknown = || "-".to_owned();
+                return [
+                    format!("  {}", one.what),
+                    unknown(),
+                    unknown(),
+                    "cannot be predicted".to_owned(),
+                    unknown(),
+                    kernel(one.kernel.as_ref(), &one.course),
+                ];
+            }
             let [time, goodput] = figures(&one.course);
             let spread = match one.runs {
                 1 => "one run".to_owned(),
@@ -99,6 +111,11 @@ impl WhatIf {
         for one in self.alternatives.iter().filter(is_wider) {
             let Prediction { low_s, high_s, why, .. } = &one.prediction;
             writeln!(out, "\n{}: {low_s:.3} to {high_s:.3} s; {why}", one.what)?;
+        }
+        for one in &self.alternatives {
+            if one.prediction.validity == Validity::None {
+                writeln!(out, "\n{}: cannot be predicted: {}", one.what, one.prediction.why)?;
+            }
         }
         Ok(())
     }

@@ -104,6 +104,17 @@ pub fn try_cures(
     let mut removed: Vec<(String, Duration)> = Vec::new();
     for (number, one) in findings.iter().enumerate() {
         let mut proven = None;
+        // A larger buffer holds more of what the application does not read, which is not read sooner.
+        let is_read_slowly =
+            fitted.reads.is_some() && findings.iter().any(|one| one.code == "CC403");
+        if one.code == "CC401" && is_read_slowly {
+            tried.proof.costs.push(ProvenCost {
+                code: one.code,
+                least: Duration::ZERO,
+                most: Duration::ZERO,
+            });
+            continue;
+        }
         for Cure { set, what, removes, only_removes } in cures(one, &fitted, &best) {
             // Of findings that did not limit it, the cost is enough.
             if number > 0 && (!removes || proven.is_some()) {
@@ -136,20 +147,25 @@ pub fn try_cures(
                 });
             }
         }
-        tried.proof.costs.extend(proven.filter(|_| !is_clocked));
+        // It fills no buffer of its own, though.
+        let is_shown = !is_clocked || one.code == "CC503";
+        tried.proof.costs.extend(proven.filter(|_| is_shown));
     }
     tried.proof.losses = outages(&fitted, &path, &tried).or_else(|| losses(&fitted, &best));
-    for (limit, set) in hypotheses(&fitted) {
-        let is_known = findings.iter().any(|one| one.code == limit.code);
+    // A small transfer waits for its user more often than for a limit.
+    let hypotheses = (fitted.bytes >= LEAST_BYTES).then(|| hypotheses(&fitted));
+    for (limit, set) in hypotheses.into_iter().flatten() {
+        // What a finding explains is that finding's.
+        let is_known = findings.iter().any(|one| one.code == limit.code)
+            || removed.iter().any(|before| before.0 == set);
         if is_known || best.error > MAX_ERROR {
             continue;
         }
         let sender = (best.profile, best.cc);
         let Ok(found) = path.alternative(sender, core::slice::from_ref(&set)) else { continue };
         let cost = proven_cost(limit.code, best.time_s, found.course.time_s, &found.prediction);
-        let is_figure = found.prediction.validity == Validity::Figure;
         if let Some(cost) =
-            cost.filter(|cost| is_figure && cost.least.as_secs_f64() >= LEAST_FOUND * best.time_s)
+            cost.filter(|cost| cost.least.as_secs_f64() >= LEAST_FOUND * best.time_s)
         {
             tried.proof.costs.push(cost);
             tried.proof.found.push(limit);
@@ -177,6 +193,10 @@ pub fn try_cures(
 /// Largest timing error of a simulation that shows limits which no rule found, and their least part of the time.
 const MAX_ERROR: f64 = MAX_MISFIT / 2.0;
 const LEAST_FOUND: f64 = 0.05;
+/// Shortest rest in ns: a pause of an application that is shorter than every retransmission timeout is a part of its rate.
+const REST: u64 = 200_000_000;
+/// Least bytes of a transfer in which such limits are looked for.
+const LEAST_BYTES: u64 = 100_000;
 
 /// Limits that a fit has, each with the change that removes it.
 fn hypotheses(fitted: &PathFit) -> Vec<(FoundLimit, String)> {
@@ -210,6 +230,35 @@ fn hypotheses(fitted: &PathFit) -> Vec<(FoundLimit, String)> {
             "Nagle's algorithm waits for delayed ACKs".to_owned(),
             "a message in several writes: the second waits for the ACK of the first, which is delayed",
             "flow.nodelay=true".to_owned(),
+        );
+    }
+    let clocked = match fitted.writes {
+        WritePattern::Paced(written, every) if fitted.conversation.is_none() && every < REST => {
+            Some(format!("{} each {:.1} ms", bytes(written), every as f64 / 1e6))
+        }
+        _ => None,
+    };
+    if let Some(pattern) = clocked {
+        let waits = match fitted.dir {
+            Dir::Forward => NO_CLIENT_WAITS,
+            Dir::Reverse => NO_SERVER_WAITS,
+        };
+        add(
+            ("CC501", ""),
+            format!("the application writes {pattern}, and no more"),
+            "the sending application writes less than the path carries",
+            waits.to_owned(),
+        );
+    }
+    if let Some(window) = fitted.chosen_window() {
+        add(
+            ("CC401", ""),
+            format!(
+                "a receive window of {}, of unknown scale, limits what is in flight",
+                bytes(window)
+            ),
+            "the receiver's buffer holds less than the path: its socket option, or the system's limit",
+            receive_knob(fitted, MOST_BUFFER),
         );
     }
     if fitted.opening.no_scaling && fitted.window.is_some() {
@@ -251,10 +300,10 @@ fn losses(fitted: &PathFit, best: &BestSender<'_>) -> Option<LossProcess> {
     let sent = fitted.losses.sent;
     let overflowed = fitted.overflowed.len() as u64;
     // A bucket is shown by the packets themselves.
-    if let Some(PolicerFit { rate, burst }) = fitted.policer {
-        return Some(LossProcess::Policer { rate_bps: rate, burst, lost: overflowed });
-    }
     let lost = fitted.losses.packets.len() as u64;
+    if let Some(PolicerFit { rate, burst }) = fitted.shown_policer {
+        return Some(LossProcess::Policer { rate_bps: rate, burst, lost: overflowed.max(lost) });
+    }
     if let Some(buffer) = fitted.dropping_queue {
         return Some(LossProcess::FullQueue { buffer, lost: overflowed.max(lost) });
     }
@@ -314,11 +363,7 @@ fn cures(found: &TriedFinding, fitted: &PathFit, best: &BestSender<'_>) -> Vec<C
             vec![Cure::described("both hosts: window scaling", "path.strip=none").removing()]
         }
         ("CC401", _) => {
-            let knob = match fitted.receives_as_linux() {
-                true => format!("net.ipv4.tcp_rmem=\"4096 131072 {buffer}\""),
-                false => format!("net.inet.tcp.recvspace={buffer}"),
-            };
-            vec![Cure::of("receiver", knob).removing()]
+            vec![Cure::of("receiver", receive_knob(fitted, buffer)).removing()]
         }
         ("CC402", _) => vec![Cure::cost("path.return.thin=none")],
         ("CC403", _) if fitted.reads.is_some() => {
@@ -371,6 +416,7 @@ fn cures(found: &TriedFinding, fitted: &PathFit, best: &BestSender<'_>) -> Vec<C
         ("CC204", "") => {
             let mut cures = vec![Cure::cost("path.forward.outage=none")];
             cures.extend(of_losses(fitted, product, is_linux, best));
+            cures.extend(rack(best));
             cures
         }
         ("CC204", _) => Vec::new(),
@@ -397,12 +443,21 @@ fn cures(found: &TriedFinding, fitted: &PathFit, best: &BestSender<'_>) -> Vec<C
                 .then(|| Cure::cost("path.forward.losses=none"));
             let mut cures = of_losses(fitted, product, is_linux, best);
             cures.splice(0..0, alone);
+            cures.extend(rack(best));
             if kind == "no-sack" {
                 cures.push(Cure::described("both hosts: SACK", "path.strip=none"));
             }
             cures
         }
         _ => Vec::new(),
+    }
+}
+
+/// The setting of a receiver's buffer of this size.
+fn receive_knob(fitted: &PathFit, buffer: u64) -> String {
+    match fitted.receives_as_linux() {
+        true => format!("net.ipv4.tcp_rmem=\"4096 131072 {buffer}\""),
+        false => format!("net.inet.tcp.recvspace={buffer}"),
     }
 }
 
@@ -425,6 +480,16 @@ fn of_losses(
         (longer > buffer).then(|| Cure::described(&what, set).removing())
     });
     [lossless, queue, bbr].into_iter().flatten().collect()
+}
+
+/// The RACK stack of FreeBSD in place of its base stack, which has neither that nor tail loss probes.
+fn rack(best: &BestSender<'_>) -> Option<Cure> {
+    let version =
+        best.profile.strip_prefix("freebsd-").filter(|rest| !rest.starts_with("rack-"))?;
+    // The first release that is modelled with it.
+    let version = if version == "main" { version } else { "14.3" };
+    let what = "sender: net.inet.tcp.functions_default=rack, with tail loss probes";
+    Some(Cure::described(what, format!("sender.profile=freebsd-rack-{version}")))
 }
 
 /// A reader faster than every path.

@@ -16,9 +16,11 @@ pub const MOST_CAPTURED: u64 = 256 << 20;
 /// Most packets that are kept of a connection: more are not simulated.
 pub const MOST_PACKETS: usize = 200_000;
 /// Payload of the transfers that are simulated.
-const TRANSFER: core::ops::RangeInclusive<u64> = 100_000..=200_000_000;
-/// Most connections whose cures are tried, the worst first.
-const MOST_CONNECTIONS: usize = 4;
+const TRANSFER: core::ops::RangeInclusive<u64> = 20_000..=200_000_000;
+/// Most connections whose cures are tried, the worst first, and bytes of all of them: at least [`FEWEST_CONNECTIONS`] are.
+const MOST_CONNECTIONS: usize = 64;
+const MOST_BYTES: u64 = 100_000_000;
+const FEWEST_CONNECTIONS: usize = 4;
 
 /// Most findings of a connection whose cost is simulated.
 const MOST_FINDINGS: usize = 4;
@@ -45,7 +47,13 @@ pub fn try_worst(report: &mut DiagnosisReport) {
     connections.sort_by_key(|&(file, number)| {
         core::cmp::Reverse(report.files[file].connections[number].rank())
     });
-    connections.truncate(MOST_CONNECTIONS);
+    let mut bytes = 0_u64;
+    let within = connections.iter().take_while(|&&(file, number)| {
+        bytes = bytes.saturating_add(report.files[file].connections[number].bytes);
+        bytes <= MOST_BYTES
+    });
+    let number = within.count().clamp(FEWEST_CONNECTIONS, MOST_CONNECTIONS);
+    connections.truncate(number);
     let tasks: Vec<_> =
         connections.into_iter().map(|(file, number)| task(report, file, number)).collect();
     let threads = thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
@@ -81,6 +89,7 @@ fn task(report: &DiagnosisReport, file: usize, number: usize) -> CureTask<'_> {
     let at_point = |other: &&CapturedConnection| {
         other.interface == one.stream.interface && other.stream() != one.stream.stream()
     };
-    let others = of_file.connections.iter().map(|one| &one.stream).filter(at_point).collect();
+    let shown = of_file.connections.iter().map(|one| &one.stream);
+    let others = shown.chain(&of_file.left_out).filter(at_point).collect();
     CureTask { file, number, stream: &one.stream, others, findings: findings.collect() }
 }

@@ -3,16 +3,18 @@
 
 use ackclock_whatif as whatif;
 use diagnose::AnalysisSettings;
+use diagnose::rules::LossProcess;
 use export::capture::{self, PcapngRecorder};
 use ingest::diagnosis::Validity;
 use ingest::inputs::{self, CapturedConnection, InputFile};
 use packet::{Flags, Segment};
 use record::{Event, EventSource, Recorder, SenderState};
+use runner::stop::NEVER;
 use scenario::{Overrides, load};
 use sim::Observer;
 use sim::scenario::TapPoint;
 use units::Instant;
-use whatif::{Alternative, MAX_EVENTS, WhatIf, WhatIfRequest};
+use whatif::{Alternative, MAX_EVENTS, WhatIf, WhatIfRequest, try_cures};
 
 /// Largest error of a prediction.
 const NEAR: f64 = 0.1;
@@ -149,4 +151,74 @@ fn a_queue_holds_what_the_recorded_transfer_put_into_it() {
     let cured = Transfer { flow: Box::leak(cured.into_boxed_str()), ..PLAIN };
     let limited = Transfer { flow, ..PLAIN };
     is_predicted(&limited, "application.client_waits=0s", &cured, 0, true);
+}
+
+/// Codes of the limits that no rule named, with the cost that is proven of each in seconds.
+fn found(limited: &Transfer, host: usize, with_syns: bool) -> Vec<(&'static str, f64)> {
+    let proof = try_cures(&limited.captured(host, with_syns), &[], &[], &NEVER).proof;
+    let cost =
+        |code| proof.costs.iter().find(|cost| cost.code == code).unwrap().least.as_secs_f64();
+    proof.found.iter().map(|limit| (limit.code, cost(limit.code))).collect()
+}
+
+/// Whatever the fit needs to take the recorded time is named, as a window whose scale was not captured. The transfer alone
+/// takes 0.95 s.
+#[test]
+fn a_limit_that_the_fit_has_is_named() {
+    let small = "profile = \"freebsd-14.3\"\nknobs = { \"net.inet.tcp.recvspace\" = \"40kB\", \"net.inet.tcp.recvbuf_auto\" = 0 }";
+    let limited = Transfer { hosts: [LINUX, small], ..PLAIN };
+    for host in 0..2 {
+        let limits = found(&limited, host, false);
+        let [(named, cost)] = limits[..] else { panic!("{host}: {limits:?}") };
+        assert!(named == "CC401" && (0.8..1.6).contains(&cost), "{host}: {limits:?}");
+    }
+}
+
+/// Replayed losses take the recorded time better than a simulated bucket, which does not change what dropped them.
+#[test]
+fn a_policer_that_the_packets_show_is_the_cause() {
+    let forward = r#"{ policer = { rate = "5Mbit/s", burst = "20kB" } }, "#;
+    let limited = Transfer { forward, ..PLAIN };
+    // At the receiver the times of lost packets are not known.
+    for host in 0..1 {
+        let proof = try_cures(&limited.captured(host, true), &[], &[], &NEVER).proof;
+        let is_one = matches!(
+            proof.losses,
+            Some(LossProcess::Policer { rate_bps: 4_700_000..=5_300_000, .. })
+        );
+        assert!(is_one, "{host}: {:?}", proof.losses);
+    }
+}
+
+/// An outage of 900 ms, and one of 300.
+#[test]
+fn a_shorter_outage_is_predicted() {
+    let forward = |until: &str| -> &'static str {
+        Box::leak(
+            format!("{{ outage = {{ from = \"400ms\", until = \"{until}\" }} }}, ")
+                .into_boxed_str(),
+        )
+    };
+    let [limited, cured] =
+        ["1300ms", "700ms"].map(|until| Transfer { forward: forward(until), ..PLAIN });
+    is_predicted(&limited, "path.forward.outage=300ms", &cured, 0, true);
+}
+
+/// Fewer losses take less time, more take more; a part that was not fitted cannot be changed.
+#[test]
+fn the_rate_of_losses_can_be_changed() {
+    let forward = r#"{ loss = "1%", only = "data" }, "#;
+    let capture = Transfer { forward, ..PLAIN }.captured(0, true);
+    let ask = |set: &str| {
+        let request = WhatIfRequest { set: vec![set.to_owned()], ..WhatIfRequest::default() };
+        WhatIf::of(&capture, &request).unwrap().alternatives.swap_remove(0)
+    };
+    let time = |rate: &str| ask(&format!("path.forward.loss={rate}")).course.time_s;
+    let times = ["0.1%", "1%", "4%"].map(time);
+    assert!(times[0] < times[1] && times[1] < times[2], "{times:?}");
+    let refused = ask("path.forward.policer.rate=10Mbit/s").prediction;
+    assert!(
+        refused.validity == Validity::None && refused.why.contains("no policer"),
+        "{refused:?}"
+    );
 }

@@ -6,6 +6,7 @@ use diagnose::AnalysisSettings;
 use export::kernel_log::LoggedEndpoint;
 use export::qlog::Qlog;
 use fit::QuicFit;
+use ingest::diagnosis::Validity;
 use ingest::inputs::{self, InputFile, QuicConnection, ReadMode};
 use logs::qlog::QlogFormat;
 use scenario::{Overrides, load};
@@ -288,4 +289,50 @@ fn a_profile_that_is_not_known_is_not_written() {
     assert_ne!(log, other);
     let text = whatif::quic_scenario_of(&read(other.as_bytes())).unwrap();
     load(&text, "fitted", &Overrides::default()).unwrap();
+}
+
+/// The path slows down after most of the data: the times of most bytes are as recorded, that of the last is not.
+#[test]
+fn a_misfit_of_the_duration_alone_is_said() {
+    let slower = r#"path.0.forward=[{ link = { rate = { at = [["0s", "20Mbit/s"], ["3600ms", "4Mbit/s"]] }, buffer = "100kB" } }, { delay = "20ms" }]"#;
+    let answer = WhatIf::of_quic(&read(&log(&[slower])), &WhatIfRequest::default()).unwrap();
+    assert!(answer.senders[0].misfit < 0.1 && !answer.licensed, "{}", answer.to_text());
+    assert!(answer.to_text().contains("warning: "));
+}
+
+/// Each stack raises its limits with another part of the window.
+#[test]
+fn limits_are_raised_as_those_of_the_log() {
+    for receiver in ["quic-rfc9002", "msquic-2.6", "quinn-0.11", "s2n-quic-1.88"] {
+        let profile = format!("host.server.profile={receiver}");
+        let first = read(&log(&[&profile, "host.server.knobs.initial_max_data=64kB"]));
+        let fitted = QuicFit::of(&first.analysis).unwrap();
+        assert_eq!((fitted.receiver, fitted.reads), (receiver, None));
+        let answer = WhatIf::of_quic(&first, &WhatIfRequest::default()).unwrap();
+        let off = answer.senders[0].course.time_s / answer.recorded.time_s - 1.0;
+        assert!(off.abs() < 0.02, "{receiver}: {}", answer.to_text());
+    }
+}
+
+/// The log does not have how many data were left.
+#[test]
+fn a_transfer_without_an_end_is_not_predicted() {
+    let hole = r#"path.0.forward=[{ outage = { from = "1s", until = "100s" } }, { link = { rate = "20Mbit/s", buffer = "100kB" } }, { delay = "20ms" }]"#;
+    let connection = read(&log(&[hole, "duration=40s"]));
+    let fitted = QuicFit::of(&connection.analysis).unwrap();
+    assert!(fitted.unfinished && fitted.time > 10_000_000_000, "{}", fitted.time);
+    let answer = WhatIf::of_quic(&connection, &WhatIfRequest::default()).unwrap();
+    assert!(!answer.licensed);
+    let is_none = |one: &whatif::Alternative| one.prediction.validity == Validity::None;
+    assert!(answer.alternatives.iter().all(is_none), "{}", answer.to_text());
+}
+
+/// The waits of messages are left out, not only those of writes.
+#[test]
+fn waits_of_hosts_that_take_turns_are_left_out() {
+    let turns = r#"flow.0={ name = "upload", from = "client", to = "server", exchange = { count = 10, steps = [{ client = "50kB", after = "100ms" }, { server = "200B" }] } }"#;
+    let answer = WhatIf::of_quic(&read(&log(&[turns])), &WhatIfRequest::default()).unwrap();
+    let one = answer.alternatives.iter().find(|one| one.what.contains("all at once"));
+    let one = one.unwrap_or_else(|| panic!("{}", answer.to_text()));
+    assert!(one.time_ratio < 0.7, "{}", answer.to_text());
 }

@@ -110,7 +110,8 @@ fn a_larger_limit_is_predicted_from_a_capture() {
     let larger = "sender.knobs.net.inet.tcp.abc_l_var=45".to_owned();
     let question = WhatIfRequest { set: vec![larger.clone()], ..WhatIfRequest::default() };
     let answer = WhatIf::of(&reading.streams[0], &question).unwrap();
-    assert!(answer.licensed);
+    // Its end is 11 % off, which is said.
+    assert!(!answer.licensed);
     let overrides = Overrides { set: vec![larger], ..Overrides::default() };
     let direct = load(&text, "slow-start-lro.toml", &overrides).unwrap();
     let direct = sim::run(&direct.scenario, &mut record::NullRecorder).unwrap();

@@ -14,7 +14,8 @@ Examples:
   ackclock whatif slow.pcap --compare freebsd-main --json | jq '.alternatives[0].time_ratio'
   ackclock whatif server.sqlog                                     a QUIC transfer, and what would cure it
   ackclock whatif server.sqlog --report whatif.html                with curves, for a browser
-  ackclock whatif server.sqlog --sender quinn-0.11 --compare quinn-0.11/newreno,quic-go-0.61
+  ackclock whatif server.sqlog --sender quinn-0.11 --compare quinn-0.11/newreno,quic-go-0.65
+  ackclock whatif server.pcap --keylog server.keys                 the same from a capture at the sender
 
 The path is fitted from the capture, or from the qlog of the host that sends the data; the recorded sender is simulated on it first. If even that
 does not follow the recorded transfer, predictions are unreliable; a warning says so.
@@ -25,13 +26,16 @@ Exit status: 0 success; 2 an error in arguments, or a file that cannot be used."
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct WhatIfArgs {
-    /// Capture with the transfer, best taken at the sender, or the sender's qlog, or the pasted text of
-    /// iperf3, ss, ping and others; - is standard input
+    /// Capture with the transfer, best taken at the sender, or the sender's qlog; - is standard input
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
     /// The connection, by Wireshark's number (tcp.stream) [default: the one with the most data]
     #[arg(long, value_name = "N")]
     pub(crate) flow: Option<u32>,
+    /// Key log (SSLKEYLOGFILE) with which packets of QUIC in a capture are decrypted [default: a file beside the
+    /// capture with its name and the ending keys or keylog, or sslkeylog.txt]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) keylog: Option<PathBuf>,
     /// Senders to try on the fitted path, as PROFILE or PROFILE/CC
     #[arg(long, value_name = "SENDER", value_delimiter = ',')]
     pub(crate) compare: Vec<String>,
@@ -64,10 +68,15 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = FROM_EXAMPLES)]
 pub(crate) struct FromArgs {
-    /// Capture with the transfer, best taken at the sender, or the sender's qlog; - is standard input
+    /// Capture with the transfer, best taken at the sender, or the sender's qlog, or the pasted text of
+    /// iperf3, ss, ping and others; - is standard input
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
     /// The connection, by Wireshark's number (tcp.stream) [default: the one with the most data]
     #[arg(long, value_name = "N")]
     pub(crate) flow: Option<u32>,
+    /// Key log (SSLKEYLOGFILE) with which packets of QUIC in a capture are decrypted [default: a file beside the
+    /// capture with its name and the ending keys or keylog, or sslkeylog.txt]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) keylog: Option<PathBuf>,
 }

@@ -1,7 +1,7 @@
 //! `ackclock diagnose`: why a transfer is slow.
 
 mod against;
-mod key_logs;
+pub(super) mod key_logs;
 mod live;
 mod live_input;
 mod selection;
@@ -54,13 +54,23 @@ pub(super) fn run(args: &DiagnoseArgs) -> Result<ExitCode, Failure> {
     }
     let (pasted, before) = pasted_text(args)?;
     if let Some(text) = pasted.as_ref().filter(|text| !text.has_recording) {
-        return report_pasted(text, args);
+        return report_pasted(text, args, &file_name(args));
     }
     let filter = selection::filter(args)?;
-    let files = folders::expand(&args.files)?;
+    let mut files = folders::expand(&args.files)?;
+    if is_one_shot(args) && (files.len() > 1 || files != args.files) {
+        report_texts(&mut files, args)?;
+        if files.is_empty() {
+            return Ok(ExitCode::SUCCESS);
+        }
+    }
+    let unquoted = pasted.as_ref().and_then(|text| text.unquoted.clone());
     let closed = Arc::new(AtomicBool::new(false));
     let sources = files.iter().map(|file| match &args.every {
         Some(_) if is_standard(file) => live_source(&closed),
+        None if unquoted.is_some() => {
+            Ok(unquoted_source(file, unquoted.clone().unwrap_or_default()))
+        }
         None if is_standard(file) => Ok(standard_after(before.clone())),
         _ => source(file),
     });
@@ -136,8 +146,8 @@ pub(super) fn run(args: &DiagnoseArgs) -> Result<ExitCode, Failure> {
             ReportStyle::Plain => output::print(&text)?,
             ReportStyle::Coloured => output::print_in_colour(&text)?,
         }
-        if let Some(beside) = &pasted {
-            output::print(&format!("\n{}", beside.report.text(&file_name(args))))?;
+        if let Some(beside) = pasted.as_ref().filter(|text| !text.report.sections.is_empty()) {
+            output::print(&format!("\n{}", beside.report.text_beside(&file_name(args))))?;
         }
     }
     failures.extend(unreadable.iter().map(|error| refused(error, &files)));
@@ -158,10 +168,32 @@ pub(super) fn run(args: &DiagnoseArgs) -> Result<ExitCode, Failure> {
     }
 }
 
+/// Whether files are read once, each for itself.
+fn is_one_shot(args: &DiagnoseArgs) -> bool {
+    args.every.is_none() && !args.ring
+}
+
+/// Reports the texts of other tools among several files, and leaves the recordings. JSON has one
+/// document: texts are left out of it, and reported as unreadable.
+fn report_texts(files: &mut Vec<PathBuf>, args: &DiagnoseArgs) -> Result<(), Failure> {
+    let mut recordings = Vec::new();
+    for file in core::mem::take(files) {
+        match pasted::read(&file).filter(|text| !text.has_recording && !args.json) {
+            Some(text) => {
+                report_pasted(&text, args, &file.display().to_string())?;
+                output::print("\n")?;
+            }
+            None => recordings.push(file),
+        }
+    }
+    *files = recordings;
+    Ok(())
+}
+
 /// The text of other tools in the only file, and what was read of standard input to know it.
 fn pasted_text(args: &DiagnoseArgs) -> Result<(Option<PastedText>, Vec<u8>), Failure> {
     match args.files.as_slice() {
-        [file] if args.every.is_none() && !args.ring => match is_standard(file) {
+        [file] if is_one_shot(args) => match is_standard(file) {
             true => pasted::read_standard()
                 .map_err(|error| Failure::new(format!("cannot read standard input: {error}"))),
             false => Ok((pasted::read(file), Vec::new())),
@@ -171,17 +203,16 @@ fn pasted_text(args: &DiagnoseArgs) -> Result<(Option<PastedText>, Vec<u8>), Fai
 }
 
 /// Prints what a pasted text says; output files have connections.
-fn report_pasted(text: &PastedText, args: &DiagnoseArgs) -> Result<ExitCode, Failure> {
+fn report_pasted(text: &PastedText, args: &DiagnoseArgs, name: &str) -> Result<ExitCode, Failure> {
     let outputs = [&args.report, &args.csv, &args.sarif, &args.junit, &args.markdown];
     let others = [&args.openmetrics, &args.wireshark];
     let is_requested = outputs.iter().chain(&others).any(|path| path.is_some());
-    let name = file_name(args);
     if is_requested || args.fail_on.is_some() {
         let failure =
             Failure::new(format!("{name}: pasted text has no connections, only a report"));
         return Err(failure.hint("without --fail-on and output files the report is printed"));
     }
-    output::print(&if args.json { text.report.json(&name) } else { text.report.text(&name) })?;
+    output::print(&if args.json { text.report.json(name) } else { text.report.text(name) })?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -329,6 +360,12 @@ fn live_source(closed: &Arc<AtomicBool>) -> Result<InputFile<'static>, Failure> 
 fn standard_after(before: Vec<u8>) -> InputFile<'static> {
     let all = io::Cursor::new(before).chain(io::stdin().lock());
     InputFile { name: "standard input".into(), bytes: Box::new(ProgressReader::new(all, None)) }
+}
+
+/// The recording of a text whose lines were quoted.
+fn unquoted_source(path: &Path, bytes: Vec<u8>) -> InputFile<'static> {
+    let name = if is_standard(path) { "standard input".into() } else { path.display().to_string() };
+    InputFile { name, bytes: Box::new(ProgressReader::new(io::Cursor::new(bytes), None)) }
 }
 
 /// Opens a file or standard input.

@@ -4,14 +4,16 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use diagnose::AnalysisSettings;
-use ingest::inputs::{self, CapturedConnection, InputKind, QuicConnection, ReadMode, Reading};
+use ingest::inputs::{
+    self, CapturedConnection, CapturedQuicConnection, InputKind, QuicConnection, ReadMode, Reading,
+};
 use runner::stop::NEVER;
 use scenario::Overrides;
 use whatif::{
     KernelRunner, WhatIf, WhatIfError, WhatIfRequest, quic_scenario_of, scenario_of, selected,
 };
 
-use super::diagnose::source;
+use super::diagnose::{key_logs, source};
 #[cfg(target_os = "linux")]
 use super::guests::Kernels;
 use crate::cli::{FromArgs, WhatIfArgs};
@@ -23,12 +25,12 @@ use crate::output::{OutFile, print};
 enum Recording {
     /// Of a capture, with its other connections.
     Tcp(Box<CapturedConnection>, Vec<CapturedConnection>),
-    /// Of a qlog.
+    /// Of a qlog, or of a capture whose packets were decrypted.
     Quic(Box<QuicConnection>),
 }
 
 pub(super) fn run(args: WhatIfArgs) -> Result<ExitCode, Failure> {
-    let recording = recording(&args.file, args.flow)?;
+    let recording = recording(&args.file, args.flow, args.keylog.as_deref())?;
     let mut page = args.report.as_deref().map(OutFile::create).transpose()?;
     let question = WhatIfRequest { compare: args.compare, set: args.set, sender: args.sender };
     let answer = match &recording {
@@ -83,7 +85,8 @@ fn kernel_runner(_: Option<String>) -> Result<Box<KernelRunner<'static>>, Failur
 
 /// `ackclock scenario from`.
 pub(super) fn from(args: &FromArgs) -> Result<ExitCode, Failure> {
-    if let Some(pasted) = super::pasted::read(&args.file).filter(|pasted| !pasted.has_recording) {
+    // Sockets and tests of iperf3 have figures, but no packets to fit.
+    if let Some(pasted) = super::pasted::read(&args.file).filter(|pasted| !pasted.has_packets) {
         let text = ingest::pasted::scenario(&pasted.report.figures).ok_or_else(|| {
             let message =
                 format!("{}: the pasted text has no rate of a transfer", args.file.display());
@@ -92,7 +95,7 @@ pub(super) fn from(args: &FromArgs) -> Result<ExitCode, Failure> {
         print(&text)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let text = match recording(&args.file, args.flow)? {
+    let text = match recording(&args.file, args.flow, args.keylog.as_deref())? {
         Recording::Tcp(stream, _) => scenario_of(&stream),
         Recording::Quic(connection) => quic_scenario_of(&connection),
     };
@@ -110,9 +113,10 @@ pub(super) fn from(args: &FromArgs) -> Result<ExitCode, Failure> {
 }
 
 /// Reads the selected connection with all its packets.
-fn recording(file: &Path, flow: Option<u32>) -> Result<Recording, Failure> {
+fn recording(file: &Path, flow: Option<u32>, keylog: Option<&Path>) -> Result<Recording, Failure> {
     let settings = AnalysisSettings { packets: usize::MAX, turns: whatif::MAX_EVENTS };
-    let mode = ReadMode { keeps_quic: true, ..ReadMode::default() };
+    let keys = key_logs::read(keylog, &[file.to_path_buf()])?;
+    let mode = ReadMode { keeps_quic: true, keys, ..ReadMode::default() };
     let reading = inputs::read_with(vec![source(file)?], settings, mode).map_err(|error| {
         let failure = Failure::new(format!("cannot read {error}"));
         match other_command(file, "diagnose") {
@@ -122,7 +126,7 @@ fn recording(file: &Path, flow: Option<u32>) -> Result<Recording, Failure> {
     })?;
     let kind = reading.files.first().map(|file| file.kind);
     let has_quic_only = reading.streams.is_empty() && !reading.captured_quic.is_empty();
-    let Reading { streams, quic, .. } = reading;
+    let Reading { streams, quic, captured_quic, .. } = reading;
     let found = match kind {
         Some(InputKind::NetLog) => {
             return Err(Failure::new(format!(
@@ -139,18 +143,59 @@ fn recording(file: &Path, flow: Option<u32>) -> Result<Recording, Failure> {
             };
             found.map(|one| Recording::Quic(Box::new(one)))
         }
-        _ => {
-            let found = selected(streams, flow);
-            found.map(|(one, others)| Recording::Tcp(Box::new(one), others))
-        }
+        _ => match decrypted(quic, &streams, flow) {
+            Some(one) => {
+                let captured = captured_quic.iter().find(|other| other.number == one.number);
+                if captured.is_some_and(is_between) {
+                    return Err(Failure::new(format!(
+                        "{} was captured between the hosts: packets of QUIC are fitted at the host that sends them",
+                        file.display()
+                    )));
+                }
+                Some(Recording::Quic(Box::new(one)))
+            }
+            None => {
+                let found = selected(streams, flow);
+                found.map(|(one, others)| Recording::Tcp(Box::new(one), others))
+            }
+        },
     };
     found.ok_or_else(|| match flow {
         _ if has_quic_only => {
             Failure::new(format!("{} has QUIC, whose packets are encrypted", file.display()))
-                .hint("the qlog of the host that sends the data is needed")
+                .hint("the qlog of the host that sends the data is needed, or a key log (--keylog)")
         }
         Some(number) => Failure::new(format!("there is no connection {number}"))
             .hint("connections are numbered from 0, as tcp.stream in Wireshark"),
         None => Failure::new(format!("{} contains no connection", file.display())),
+    })
+}
+
+/// The connection of QUIC of a capture whose packets were decrypted, if it is the selected one, or has more data than
+/// those of TCP.
+fn decrypted(
+    quic: Vec<QuicConnection>,
+    streams: &[CapturedConnection],
+    flow: Option<u32>,
+) -> Option<QuicConnection> {
+    if let Some(number) = flow {
+        // Connections of TCP have numbers of their own.
+        return quic.into_iter().find(|one| streams.is_empty() && one.number == number);
+    }
+    let bytes = |one: &CapturedConnection| one.analysis().main().map_or(0, |flow| flow.bytes);
+    let most = streams.iter().map(bytes).max().unwrap_or(0);
+    let largest = quic.into_iter().max_by_key(|one| one.analysis.bytes());
+    largest.filter(|one| one.analysis.bytes() > most)
+}
+
+/// A host at whose side a capture was taken is nearer than the other by this factor.
+const NEARER: u64 = 8;
+
+/// Whether a connection was captured far from both hosts.
+fn is_between(captured: &CapturedQuicConnection) -> bool {
+    captured.analysis.handshake.round_trip.is_some_and(|trip| {
+        let sides = [trip.client_side, trip.server_side];
+        let [near, far] = [sides[0].min(sides[1]), sides[0].max(sides[1])];
+        near.saturating_mul(NEARER) > far
     })
 }

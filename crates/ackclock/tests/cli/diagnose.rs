@@ -420,3 +420,42 @@ fn pasted_text_has_a_verdict_and_the_next_command() {
     let report = dir.run(&["diagnose", "columns.txt"]).ok();
     assert!(report.contains("verdict: the receiver closes its window in 1 packets"), "{report}");
 }
+
+/// Texts are read wherever a file is: beside captures, in a folder, without a command.
+#[test]
+fn pasted_text_is_read_beside_other_files() {
+    let dir = TestDirectory::new("pasted_text_is_read_beside");
+    // One line of nstat does not make it a log of counters.
+    let mixed = format!("{PASTED}\nTcpRetransSegs                  12                 0.0\n");
+    dir.write("mixed.txt", &mixed);
+    let report = dir.run(&["diagnose", "mixed.txt"]).ok();
+    assert!(report.contains("mixed.txt: pasted text of iperf, ping, nstat"), "{report}");
+    assert!(report.contains("verdict: packets are lost or reordered: 22 retransmissions"));
+    let packets = "10:00:00.1 IP 10.0.0.1.40000 > 10.0.0.2.80: Flags [S], seq 7, win 64240, length 0\n\
+                   10:00:01.1 IP 10.0.0.1.40000 > 10.0.0.2.80: Flags [S], seq 7, win 64240, length 0\n";
+    dir.write("packets.txt", packets);
+    let both = dir.run(&["diagnose", "mixed.txt", "packets.txt", "--no-cures"]).ok();
+    assert!(both.contains("pasted text of iperf") && both.contains("CC002"), "{both}");
+    std::fs::create_dir(dir.0.join("texts")).unwrap();
+    dir.write("texts/mixed.txt", &mixed);
+    let folder = dir.run(&["diagnose", "texts"]).ok();
+    assert!(folder.contains("texts/mixed.txt: pasted text of iperf"), "{folder}");
+    let short = dir.run(&["mixed.txt"]);
+    assert_eq!(short.code, 0);
+    assert!(short.err.contains("mixed.txt is pasted text: ackclock diagnose mixed.txt"));
+    // A quoted socket is a recording, and so is the text beside it; its figures make a scenario.
+    let socket = "> ESTAB 0 31856 10.0.0.1:40001 10.0.0.2:5001\n> \t cubic wscale:10,10 rto:248 rtt:45.6/1.7 \
+                  mss:1448 cwnd:170 bytes_sent:3000000 bytes_acked:2900000 data_segs_out:2098 delivery_rate \
+                  4200000bps busy:7000ms rwnd_limited:6300ms(90.0%) minrtt:40.1\n";
+    dir.write("ss.txt", socket);
+    let report = dir.run(&["diagnose", "ss.txt"]).ok();
+    assert!(report.contains("CC401") && !report.contains("damaged"), "{report}");
+    let toml = dir.run(&["scenario", "from", "ss.txt"]).ok();
+    assert!(toml.contains("rate = \"4410000bit/s\""), "{toml}");
+    let beside = format!("{packets}\nrtt min/avg/max/mdev = 40.0/41.2/43.0/0.5 ms\n");
+    dir.write("beside.txt", beside);
+    let report = dir.run(&["diagnose", "beside.txt", "--no-cures"]).ok();
+    assert!(report.contains("pasted text of ping") && !report.contains("missing:"), "{report}");
+    let json = dir.run(&["diagnose", "beside.txt", "--no-cures", "--json"]).ok();
+    let _: Value = serde_json::from_str(&json).unwrap();
+}

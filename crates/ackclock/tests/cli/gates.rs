@@ -185,7 +185,8 @@ fn failed_connections_come_first() {
     assert!(text.contains(summary), "{text}");
     let rows: Vec<_> = text.lines().filter(|line| line.contains(" > 10.0.0.2:")).collect();
     assert!(rows[0].ends_with("CC001 connection refused"), "{text}");
-    assert!(rows[2].ends_with("CC204 retransmission timeout or blackout"), "{text}");
+    let opening = "CC204 retransmission timeout or blackout: a lost SYN";
+    assert!(rows[2].ends_with(opening), "{text}");
     let csv = String::from_utf8(dir.read("out.csv")).unwrap();
     assert!(csv.lines().nth(1).unwrap().contains("CC001"), "{csv}");
     let sarif: Value = serde_json::from_slice(&dir.read("out.sarif")).unwrap();

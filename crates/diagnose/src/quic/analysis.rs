@@ -36,7 +36,9 @@ pub struct QuicEpisode {
     pub by_ce: bool,
     /// Whether a queue was standing when it began.
     pub is_queued: bool,
-    /// Whether it followed several probe timeouts in a row.
+    /// Time in ns in which the bottleneck was idle where its lost packets would have been.
+    pub stall: u64,
+    /// Whether it followed an outage: several probe timeouts in a row, or one after which all of a full window was missing.
     pub after_outage: bool,
     /// Time in which the window limited the sender, until it was regained.
     pub span: QuicSpan,
@@ -244,6 +246,8 @@ pub struct QuicAnalysis {
     pub data: Option<(u64, u64)>,
     /// Packets received.
     pub received: u64,
+    /// Time of the last packet received, in ns.
+    pub last_received: Option<u64>,
     /// ACK frames received.
     pub acks: u64,
     /// Packets declared lost, by trigger.
@@ -264,6 +268,8 @@ pub struct QuicAnalysis {
     pub max_timeouts: u64,
     /// Probe timeouts since data were last acknowledged.
     pub unanswered: u64,
+    /// Parts of the silences before probe timeouts until the ACKs were due, in ns.
+    pub acks_due: u64,
     /// Minimum RTT, last smoothed RTT and largest RTT sample, in ns.
     pub round_trips: Option<[u64; 3]>,
     /// Mean RTT, weighted by time, in ns.
@@ -428,6 +434,11 @@ impl QuicAnalysis {
             None => exchange.local().rests.1 + exchange.remote().rests.1,
         };
         of_client + exchange.pause_rests
+    }
+
+    /// Whether what limited most of the active time is not in the log.
+    pub fn is_limit_unknown(&self) -> bool {
+        self.time(QuicLimiter::Unknown) * 2 > self.budget.active()
     }
 
     /// Time of a limiter, in ns.

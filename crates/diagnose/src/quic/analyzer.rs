@@ -152,14 +152,8 @@ impl QuicAnalyzer {
         let delay = limits.max_ack_delay.map(|delay| delay.min(MAX_VALUE));
         self.out.max_ack_delay = delay.or(self.out.max_ack_delay);
         self.sender.streams.limits(limits);
-        if let Some(transfer) = &mut self.out.transfer {
-            if let Some(limit) = limits.max_data {
-                transfer.limit(None, limit);
-            }
-            let streams = [limits.bidi_local, limits.bidi_remote, limits.uni];
-            if let Some(limit) = streams.into_iter().flatten().max() {
-                transfer.limit(Some(0), limit);
-            }
+        if let (Some(transfer), Some(limit)) = (&mut self.out.transfer, limits.max_data) {
+            transfer.limit(self.out.last, None, limit);
         }
     }
 
@@ -200,9 +194,9 @@ impl QuicAnalyzer {
         }
         self.sender.sent(&mut self.out, LogEvent::new(at, index), packet);
         if let Some(transfer) = &mut self.out.transfer {
-            transfer.sent(at, packet);
+            transfer.sent(at, packet, |id| self.sender.streams.initial_limit(id));
         }
-        self.receiver.granted(packet);
+        self.receiver.granted(at, packet);
         if packet.frames.contains(&QuicFrame::HandshakeDone) {
             self.sender.discard(0);
             self.sender.discard(1);
@@ -215,6 +209,7 @@ impl QuicAnalyzer {
             self.guess_client(false);
         }
         self.out.received += 1;
+        self.out.last_received = Some(at);
         self.sender.received(LogEvent::new(at, index), packet);
         self.has_frames |= !packet.frames.is_empty() || packet.has_ack;
         self.challenges(at, index, packet);
@@ -241,13 +236,13 @@ impl QuicAnalyzer {
                 QuicFrame::MaxData(limit) => {
                     self.sender.streams.raise(limit);
                     if let Some(transfer) = &mut self.out.transfer {
-                        transfer.limit(None, limit);
+                        transfer.limit(at, None, limit);
                     }
                 }
                 QuicFrame::MaxStreamData { id, limit } => {
                     self.sender.streams.raise_stream(id, limit);
                     if let Some(transfer) = &mut self.out.transfer {
-                        transfer.limit(Some(id), limit);
+                        transfer.limit(at, Some(id), limit);
                     }
                 }
                 QuicFrame::MaxStreams => self.sender.streams.count_blocked = false,
@@ -289,6 +284,7 @@ impl QuicAnalyzer {
         self.receiver.finish(&mut out);
         if let Some(transfer) = &mut out.transfer {
             transfer.finish();
+            transfer.blocked_streams = sender.streams.most_blocked as u64;
         }
         let sends = out.is_sender();
         let lacks = [

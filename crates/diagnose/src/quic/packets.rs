@@ -66,6 +66,11 @@ impl PacketSpace {
         forgotten + before.map_or(0, |old| old.bytes)
     }
 
+    /// When the oldest ack-eliciting packet in flight was sent.
+    pub(super) fn oldest_sent(&self) -> Option<Instant> {
+        self.sent.values().find(|packet| packet.eliciting).map(|packet| packet.at)
+    }
+
     /// Removes a lost packet from those in flight.
     pub(super) fn take_lost(&mut self, number: u64) -> Option<SentPacket> {
         self.sent.remove(&number)

@@ -1,7 +1,7 @@
 //! Data received: order of arrival, flow control that this host imposes on the peer, and the time
 //! budget of the peer as far as it is visible here.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use super::analysis::QuicAnalysis;
 use super::budget::{QuicBudget, QuicLimiter};
@@ -10,6 +10,8 @@ use super::streams::StreamsFlow;
 
 /// Most gaps between packet numbers remembered.
 const MAX_GAPS: usize = 1 << 14;
+/// Most raised limits that are remembered.
+const MAX_RAISED: usize = 1 << 14;
 /// Silence after which the peer counts as idle if no RTT is known (RFC 9002 section 6.2.2).
 const INITIAL_RTT: u64 = 333_000_000;
 
@@ -24,6 +26,8 @@ pub(super) struct QuicReceiver {
     last_data: Option<u64>,
     /// Gaps that were forgotten.
     forgotten: u64,
+    /// Limits that this host raised, with the times in ns: what the peer sends by them arrives a round trip later.
+    raised: VecDeque<(u64, QuicFrame)>,
 }
 
 impl QuicReceiver {
@@ -34,7 +38,8 @@ impl QuicReceiver {
         (from, to, event): (u64, u64, u64),
         waits_for_stream: bool,
     ) {
-        let rtt = out.round_trips.map_or(INITIAL_RTT, |[_, smoothed, _]| smoothed);
+        let [least, rtt, _] = out.round_trips.unwrap_or([0, INITIAL_RTT, INITIAL_RTT]);
+        self.raise_until(from.saturating_sub(least));
         let limiter = if out.handshake.complete.is_none() {
             QuicLimiter::Handshake
         } else if waits_for_stream {
@@ -121,9 +126,22 @@ impl QuicReceiver {
     }
 
     /// Takes the limits that this host grants.
-    pub(super) fn granted(&mut self, packet: &QuicPacketRecord<'_>) {
-        for frame in packet.frames {
-            match *frame {
+    pub(super) fn granted(&mut self, at: u64, packet: &QuicPacketRecord<'_>) {
+        let is_limit = |frame: &&QuicFrame| {
+            matches!(frame, QuicFrame::MaxData(_) | QuicFrame::MaxStreamData { .. })
+        };
+        for frame in packet.frames.iter().filter(is_limit) {
+            if self.raised.len() >= MAX_RAISED {
+                self.raise_until(u64::MAX);
+            }
+            self.raised.push_back((at, *frame));
+        }
+    }
+
+    /// Raises the limits that the peer knew when it sent what arrives now.
+    fn raise_until(&mut self, at: u64) {
+        while let Some((_, frame)) = self.raised.pop_front_if(|(raised, _)| *raised <= at) {
+            match frame {
                 QuicFrame::MaxData(limit) => self.streams.raise(limit),
                 QuicFrame::MaxStreamData { id, limit } => self.streams.raise_stream(id, limit),
                 _ => {}

@@ -27,7 +27,7 @@ mod cc838;
 mod cc841;
 mod cc851;
 mod cc852;
-mod cc853;
+pub(in crate::quic) mod cc853;
 mod laws;
 
 use super::QuicAnalysis;

@@ -37,7 +37,7 @@ use super::record::{QuicFrame, QuicLossTrigger, QuicPacketKind, QuicPacketRecord
 use super::rhythm::RhythmMeter;
 use super::streams::StreamsFlow;
 
-use flight::{DeliveryMeter, FlightMeter};
+use flight::{BusyMeter, DeliveryMeter, FlightMeter};
 use limits::PacerHold;
 use return_path::ReturnMeter;
 use round_trips::{GRANULARITY, PacerMeter, RoundTrips};
@@ -70,6 +70,7 @@ pub(super) struct QuicSender {
     pacer: PacerMeter,
     timeouts: TimeoutMeter,
     delivery: DeliveryMeter,
+    busy: BusyMeter,
     plateau: QuicPlateau,
     ce: u64,
     pub(super) exchange: ExchangeMeter,
@@ -81,6 +82,12 @@ pub(super) struct QuicSender {
     total: u64,
     /// When several probe timeouts in a row were answered.
     outage_end: Option<Instant>,
+    /// The first probe timeout of a silence, if the window was full then.
+    full_at_timeout: Option<Instant>,
+    /// The last time in which the bottleneck was idle although the window was full, its end and ns.
+    stall: Option<(Instant, u64)>,
+    /// Something else than the path was the limit since data were last acknowledged.
+    is_interrupted: bool,
     /// Time for which the pacer seemed to hold the next packet since the last one.
     held: PacerHold,
     /// Time that counted for the application since the last packet with data.
@@ -148,6 +155,7 @@ impl QuicSender {
             return;
         }
         let (begin, end) = (from.as_nanos(), to.ns());
+        self.is_interrupted |= limiter != QuicLimiter::Path;
         out.budget.spans[limiter as usize].add(begin, end, to.index);
         if matches!(limiter, QuicLimiter::Application | QuicLimiter::Idle) {
             self.exchange.on_quiet(end - begin);
@@ -339,8 +347,16 @@ impl QuicSender {
         let waited = round_trip.saturating_sub(min_rtt);
         let queue = (self.round_trips.is_queued, waited);
         self.returning.ack(now.at, packet.bytes, acked, queue);
+        let is_marked = packet.ce.is_some_and(|ce| ce > self.ce);
         if let Some(newest) = newest {
-            self.acknowledged(out, now.at, &newly, newest);
+            if space == 2 {
+                self.answered(now.at, &newly);
+            }
+            let late = delay.min(waited);
+            let arrival = Instant::from_nanos(now.ns().saturating_sub(late.as_nanos()));
+            let idle = self.busy.arrived(arrival, waited - late);
+            self.on_stall(out, now.at, idle, acked);
+            self.acknowledged(out, now.at, &newly, newest, is_marked);
             self.keep_plateau(out);
             if largest > before && newest.eliciting {
                 let delivered = self.delivery.bytes - newest.delivered;
@@ -351,9 +367,7 @@ impl QuicSender {
                 }
             }
         }
-        if let Some(ce) = packet.ce
-            && ce > self.ce
-        {
+        if let Some(ce) = packet.ce.filter(|_| is_marked) {
             self.ce = ce;
             out.ce = out.ce.max(ce);
             // A mark is a congestion event, once a round trip (RFC 9002 section 7.1).
@@ -373,6 +387,7 @@ impl QuicSender {
         at: Instant,
         newly: &[SentPacket],
         newest: SentPacket,
+        is_marked: bool,
     ) {
         let mut bytes = 0;
         for packet in newly {
@@ -396,8 +411,10 @@ impl QuicSender {
         self.end_silence(at, core::mem::take(&mut out.unanswered));
         out.rates.push(at.as_nanos() - out.first, 0, bytes);
         self.timeouts.on_progress(at);
-        let min_rtt = self.round_trips.min.filter(|_| self.round_trips.is_queued);
-        self.delivery.add(at, bytes, &newest, min_rtt);
+        // So does a mark: the queue was above the threshold.
+        let is_busy =
+            self.round_trips.is_queued && self.busy.is_busy_since(newest.delivered_at) || is_marked;
+        self.delivery.add(at, bytes, &newest, self.round_trips.min.filter(|_| is_busy));
         self.recovery.on_acked(newest.at);
     }
 
@@ -448,7 +465,9 @@ impl QuicSender {
             self.begin_episode(out, now, trigger == QuicLossTrigger::Timeout);
         }
         let index = out.episodes.len() - 1;
+        let stall = self.take_stall(now.at);
         let episode = &mut out.episodes[index];
+        episode.stall += stall;
         episode.lost += 1;
         episode.events.1 = now.index;
         let lost = LostPacket { number, lost_at: now.at, sent_at, episode: index };

@@ -37,8 +37,9 @@ pub(super) struct StreamsFlow {
     initial: QuicLimits,
     connection_blocked: bool,
     pub(super) count_blocked: bool,
-    /// Number of streams at their limit.
+    /// Number of streams at their limit, and the most at one time.
     blocked_streams: usize,
+    pub(super) most_blocked: usize,
     /// Number of streams opened.
     pub(super) opened: u64,
     /// Number of bidirectional streams opened, and of those that are not ended. Unidirectional ones (the
@@ -72,7 +73,7 @@ impl StreamsFlow {
 
     /// The receiver's first limit for a stream. The lowest bit of an ID is 0 for streams that the
     /// client opened, the next one 0 for bidirectional streams (RFC 9000 section 2.1).
-    fn initial_limit(&self, id: u64) -> Option<u64> {
+    pub(super) fn initial_limit(&self, id: u64) -> Option<u64> {
         if id & 2 != 0 {
             return self.initial.uni;
         }
@@ -104,7 +105,10 @@ impl StreamsFlow {
         *unfinished -= usize::from(is_bidirectional(id) && was_open && state.fin);
         let after = state.is_blocked();
         match (before, after) {
-            (false, true) => self.blocked_streams += 1,
+            (false, true) => {
+                self.blocked_streams += 1;
+                self.most_blocked = self.most_blocked.max(self.blocked_streams);
+            }
             (true, false) => self.blocked_streams -= 1,
             _ => {}
         }

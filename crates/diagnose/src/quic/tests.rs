@@ -2,6 +2,7 @@
 
 mod link_rates;
 mod public_logs;
+mod real_stacks;
 
 use proptest::prelude::*;
 use units::{Duration, Instant};

@@ -13,8 +13,10 @@ use crate::ranges::StreamRanges;
 
 /// Most packets with data kept; later ones are not.
 pub const MAX_DATA_PACKETS: usize = 1 << 21;
-/// Most pauses of the application kept.
+/// Most pauses of the application kept, and most limits.
 const MAX_PAUSES: usize = 1 << 16;
+/// A packet is lost if one that was sent by this number later is acknowledged: `kPacketThreshold` of RFC 9002.
+const REORDERED: u64 = 3;
 
 /// A packet with stream data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,6 +35,8 @@ pub struct QuicDataPacket {
     pub overtaken: u64,
     /// When it was declared lost, in ns.
     pub lost_at: Option<u64>,
+    /// It was declared lost, or later ones were acknowledged, and it never was.
+    pub is_lost: bool,
 }
 
 /// A round-trip sample.
@@ -59,6 +63,17 @@ pub struct QuicProgress {
     pub window: Option<u64>,
 }
 
+/// A flow control limit of the peer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QuicPeerLimit {
+    /// When it arrived, in ns; that of the transport parameters when the first byte that it limits was sent.
+    pub at: u64,
+    /// The limit in bytes.
+    pub limit: u64,
+    /// The limit less the bytes acknowledged by then.
+    pub ahead: u64,
+}
+
 /// The data of a connection.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct QuicTransfer {
@@ -70,9 +85,13 @@ pub struct QuicTransfer {
     pub delivered: Vec<QuicProgress>,
     /// Times in which the sender was ready and the application had nothing to send, in ns.
     pub pauses: Vec<(u64, u64)>,
-    /// Flow control windows of the connection and of a stream: the limit less the bytes acknowledged
+    /// Flow control windows of the connection and of the stream with most bytes: the limit less the bytes acknowledged
     /// when it arrived. Most of each.
     pub windows: [Option<u64>; 2],
+    /// The limits themselves, each larger than the one before.
+    pub limits: [Vec<QuicPeerLimit>; 2],
+    /// Most streams that were at their limits at one time.
+    pub blocked_streams: u64,
     /// When packets without data were sent that were lost, in ns: probes, as a rule.
     pub lost_probes: Vec<u64>,
     /// Messages of both hosts; empty if there are too many.
@@ -88,6 +107,8 @@ pub struct QuicTransfer {
     spans: BTreeMap<u64, BTreeMap<u64, (u64, u64)>>,
     acked: StreamRanges,
     acked_by_stream: BTreeMap<u64, u64>,
+    limits_by_stream: BTreeMap<u64, Vec<QuicPeerLimit>>,
+    limit_count: usize,
     largest_acked: Option<u64>,
     window: Option<u64>,
 }
@@ -101,7 +122,13 @@ struct OutstandingData {
 }
 
 impl QuicTransfer {
-    pub(super) fn sent(&mut self, at: u64, packet: &QuicPacketRecord<'_>) {
+    /// A packet is sent. `first_limit` has the first limit of a stream.
+    pub(super) fn sent(
+        &mut self,
+        at: u64,
+        packet: &QuicPacketRecord<'_>,
+        first_limit: impl Fn(u64) -> Option<u64>,
+    ) {
         let has_data = packet
             .frames
             .iter()
@@ -123,7 +150,11 @@ impl QuicTransfer {
             if let QuicFrame::Stream { id, offset, length, .. } = *frame {
                 // A frame fits a datagram, whatever the log says.
                 let end = offset.saturating_add(length.min(MAX_DATAGRAM));
+                let is_new = !self.spans.contains_key(&id);
                 self.map(id, offset, end, &mut ranges);
+                if let Some(limit) = first_limit(id).filter(|_| is_new) {
+                    self.limit(at, Some(id), limit);
+                }
             }
         }
         let index = self.packets.len() as u32;
@@ -135,6 +166,7 @@ impl QuicTransfer {
             acked_at: None,
             overtaken: 0,
             lost_at: None,
+            is_lost: false,
         });
         self.in_flight.insert(number, OutstandingData { index, ranges });
     }
@@ -191,6 +223,7 @@ impl QuicTransfer {
                 };
                 let sent = &mut self.packets[index as usize];
                 sent.acked_at = Some(at);
+                sent.is_lost = false;
                 sent.overtaken = before.map_or(0, |before| before.saturating_sub(number));
                 for (start, end, id) in ranges {
                     let mut bytes = 0;
@@ -219,7 +252,9 @@ impl QuicTransfer {
             self.lost_probes.push(sent);
         }
         if let Some(outstanding) = self.in_flight.get(&number) {
-            self.packets[outstanding.index as usize].lost_at.get_or_insert(at);
+            let packet = &mut self.packets[outstanding.index as usize];
+            packet.lost_at.get_or_insert(at);
+            packet.is_lost = true;
         }
     }
 
@@ -228,13 +263,20 @@ impl QuicTransfer {
     }
 
     /// The peer's limit of the connection, or of the stream with this ID.
-    pub(super) fn limit(&mut self, stream: Option<u64>, limit: u64) {
+    pub(super) fn limit(&mut self, at: u64, stream: Option<u64>, limit: u64) {
         let acked = match stream {
             None => self.acked.bytes(),
             Some(id) => self.acked_by_stream.get(&id).copied().unwrap_or(0),
         };
-        let window = &mut self.windows[usize::from(stream.is_some())];
-        *window = (*window).max(Some(limit.saturating_sub(acked)));
+        let limits = match stream {
+            None => &mut self.limits[0],
+            Some(id) => self.limits_by_stream.entry(id).or_default(),
+        };
+        // Repeated limits are no news.
+        if limits.last().is_none_or(|last| last.limit < limit) && self.limit_count < MAX_PAUSES {
+            self.limit_count += 1;
+            limits.push(QuicPeerLimit { at, limit, ahead: limit.saturating_sub(acked) });
+        }
     }
 
     /// The sender waited for the application.
@@ -248,6 +290,20 @@ impl QuicTransfer {
 
     pub(super) fn finish(&mut self) {
         self.streams = self.spans.len() as u64;
+        let limits = core::mem::take(&mut self.limits_by_stream);
+        let acked = |id: &u64| self.acked_by_stream.get(id).copied().unwrap_or(0);
+        // Of streams with as many bytes, the first.
+        let main = limits.into_iter().min_by_key(|(id, _)| core::cmp::Reverse(acked(id)));
+        self.limits[1] = main.map(|(_, limits)| limits).unwrap_or_default();
+        let window = |limits: &Vec<QuicPeerLimit>| limits.iter().map(|one| one.ahead).max();
+        self.windows = self.limits.each_ref().map(window);
+        // Logs need not report what was lost. Later packets were acknowledged.
+        let is_lost = |number: u64| Some(number.saturating_add(REORDERED)) <= self.largest_acked;
+        let lost = self.probes.iter().filter(|(number, _)| is_lost(**number));
+        self.lost_probes.extend(lost.map(|(_, &at)| at));
+        for packet in &mut self.packets {
+            packet.is_lost |= packet.acked_at.is_none() && is_lost(packet.number);
+        }
         (self.in_flight, self.spans) = (BTreeMap::new(), BTreeMap::new());
         self.probes = BTreeMap::new();
         (self.acked, self.acked_by_stream) = (StreamRanges::default(), BTreeMap::new());
@@ -269,7 +325,7 @@ mod tests {
             frames,
             ..QuicPacketRecord::default()
         };
-        transfer.sent(at, &packet);
+        transfer.sent(at, &packet, |id| Some(9_000 + id));
     }
 
     fn ack(transfer: &mut QuicTransfer, at: u64, acked: &[(u64, u64)]) {
@@ -315,11 +371,40 @@ mod tests {
     #[test]
     fn a_window_is_the_limit_less_the_bytes_acknowledged() {
         let mut transfer = QuicTransfer::default();
-        transfer.limit(None, 10_000);
-        send(&mut transfer, 0, 0, &[stream(0, 0, 1_000)]);
+        transfer.limit(0, None, 10_000);
+        // The window is that of the stream with most bytes.
+        send(&mut transfer, 0, 0, &[stream(4, 0, 1_000), stream(7, 0, 10)]);
         ack(&mut transfer, 5, &[(0, 0)]);
-        transfer.limit(None, 10_500);
-        transfer.limit(Some(0), 9_000);
-        assert_eq!(transfer.windows, [Some(10_000), Some(8_000)]);
+        transfer.limit(5, None, 10_500);
+        transfer.limit(5, Some(4), 9_504);
+        transfer.limit(6, Some(4), 9_504);
+        transfer.finish();
+        assert_eq!(transfer.windows, [Some(10_000), Some(9_004)]);
+        let of_stream = transfer.limits[1].iter().map(|one| (one.at, one.limit, one.ahead));
+        assert_eq!(of_stream.collect::<Vec<_>>(), [(0, 9_004, 9_004), (5, 9_504, 8_504)]);
+    }
+
+    /// quiche reports no losses.
+    #[test]
+    fn packets_of_which_only_later_ones_are_acknowledged_are_lost() {
+        let mut transfer = QuicTransfer::default();
+        for number in [0, 2, 3, 4, 5] {
+            send(&mut transfer, number, number, &[stream(0, number * 100, 100)]);
+        }
+        send(&mut transfer, 6, 1, &[QuicFrame::Other]);
+        ack(&mut transfer, 20, &[(0, 0), (3, 4)]);
+        transfer.finish();
+        let lost: Vec<_> = transfer.packets.iter().map(|packet| packet.is_lost).collect();
+        // Of the packet before two that arrived that is not known yet, nor of the last one.
+        assert_eq!(lost, [false, false, false, false, false]);
+        assert_eq!(transfer.lost_probes, [6]);
+        let mut transfer = QuicTransfer::default();
+        for number in 0..6 {
+            send(&mut transfer, number, number, &[stream(0, number * 100, 100)]);
+        }
+        ack(&mut transfer, 20, &[(0, 0), (2, 4)]);
+        transfer.finish();
+        let lost: Vec<_> = transfer.packets.iter().map(|packet| packet.is_lost).collect();
+        assert_eq!(lost, [false, true, false, false, false, false]);
     }
 }

@@ -4,7 +4,7 @@ use units::{Duration, Instant};
 
 use super::{
     Confidence, DiagnosisRule, EvidenceItem, EvidenceValue, Finding, FindingHelp, Neighbours,
-    Severity,
+    Severity, kinds_of,
 };
 use crate::capture_point::CapturePoint;
 use crate::lost_time::LostTimeCause;
@@ -279,8 +279,12 @@ impl Finding {
         self
     }
 
-    pub(crate) const fn of_kind(mut self, kind: &'static str) -> Self {
+    pub(crate) fn of_kind(mut self, kind: &'static str) -> Self {
         self.kind = kind;
+        let own = kinds_of(self.code).find(|one| one.name == kind && !one.help.is_empty());
+        if let Some(own) = own {
+            self.help = FindingHelp::of(own.help);
+        }
         self
     }
 
@@ -405,7 +409,7 @@ pub fn many(count: u64, what: &str) -> String {
     match (count, what.strip_suffix('y')) {
         (1, _) => format!("1 {what}"),
         (_, Some(stem)) => format!("{count} {stem}ies"),
-        (_, None) if what.ends_with('o') => format!("{count} {what}es"),
+        (_, None) if what.ends_with('o') || what.ends_with("ch") => format!("{count} {what}es"),
         (_, None) => format!("{count} {what}s"),
     }
 }

@@ -53,6 +53,14 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
         let text = format!("{}: it has passed {}", refusal.ttl, routers(refusal.ttl));
         finding = finding.with([count("reset_ttl", u64::from(refusal.ttl), "time to live", text)]);
     }
+    if !refusal.acks_syn {
+        finding = finding.of_kind("foreign-reset").because(
+            "the RST does not acknowledge the SYN, as one of the server does: the client ignores it, and something else \
+             sent it",
+        );
+        finding.title =
+            format!("a RST that does not acknowledge the SYN came after {}{times}", time(after));
+    }
     finding.severity = Severity::Error;
     finding.confidence = Confidence::High;
     let ends = case.analysis.ends;

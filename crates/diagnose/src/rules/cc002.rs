@@ -5,6 +5,8 @@
 //!
 //! Cost: from the first SYN to the last packet.
 
+use units::Instant;
+
 use super::case::{DiagnosisCase, SECOND, count, many, number, seconds, time};
 use super::help::{Remedy, RemedyHost};
 use super::{Confidence, DiagnosisRule, Finding, Severity};
@@ -59,8 +61,21 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
             "which of them: a capture at the client shows whether the SYN-ACK arrives",
         )
     };
+    let kind = if unanswered { kind_of_silence(case, (from, to)) } else { "" };
+    let (cause, unseen) = match kind {
+        "syn-ecn" => (
+            "SYNs that ask for ECN are not answered, plain ones of other connections to this server are",
+            "what drops them: a capture at the server shows whether they arrive",
+        ),
+        "backlog" => (
+            "the server answered other connections meanwhile: its queue of new connections was full, or it drops this client",
+            "the queue: ss -ltn, netstat -Lan at the server",
+        ),
+        _ => (cause, unseen),
+    };
     let mut finding = case
         .finding(&RULE, waited, title)
+        .of_kind(kind)
         .at((from, to), (frame, last_frame))
         .with([
             count("syns", events.syns.count, "SYNs", events.syns.count.to_string()),
@@ -78,4 +93,20 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
         finding = finding.unseen("the answer may have come after the end of the capture");
     }
     Some(finding.failure_above_note())
+}
+
+/// SYNs without an answer of which more than two in a row are no accident of the path, if it carries those of others.
+const SYSTEMATIC: u64 = 3;
+
+/// What SYNs that are never answered show beside the connections that the server answered meanwhile.
+fn kind_of_silence(case: &DiagnosisCase<'_>, span: (Instant, Instant)) -> &'static str {
+    let events = &case.analysis.events;
+    let which = (case.analysis.ends.dst, case.analysis.stream);
+    let mut beside = case.neighbours.answered_meanwhile(which, span).peekable();
+    let asks = events.ecn_syns.count == events.syns.count;
+    match () {
+        () if events.syns.count < SYSTEMATIC || beside.peek().is_none() => "",
+        () if asks && beside.all(|one| one.is_plain) => "syn-ecn",
+        () => "backlog",
+    }
 }

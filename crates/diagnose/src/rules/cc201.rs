@@ -75,8 +75,10 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
                     losses.lost,
                     "losses",
                     format!(
-                        "{} in {} recoveries, {} timeouts",
-                        losses.lost, losses.count, losses.timeouts
+                        "{} in {}, {}",
+                        losses.lost,
+                        super::case::many(losses.count, "recovery"),
+                        super::case::many(losses.timeouts, "timeout")
                     ),
                 ),
                 number("loss_rate", p, "", String::new()),

@@ -85,8 +85,7 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
                         "{} in {}",
                         outages.timeouts,
                         super::case::many(outages.count, "stretch")
-                    )
-                    .replace("stretchs", "stretches"),
+                    ),
                 ),
                 number(
                     "silence_s",
@@ -103,7 +102,11 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
             ])
             .with(case.path_rate())
             .because(cause)
-            .unseen("whether the path was down or a queue dropped everything")
+            .unseen(if kind.is_empty() {
+                "whether the path was down or a queue dropped everything"
+            } else {
+                ""
+            })
             .unseen(case.bound()),
     )
 }
@@ -179,6 +182,11 @@ fn lost_opening(case: &DiagnosisCase<'_>) -> Option<Finding> {
     // The first plain SYN came after the last that asked for ECN.
     let asks = events.ecn_syns.count > 0 && events.ecn_syns.count < events.syns.count;
     let is_at_server = case.analysis.capture_point(Dir::Reverse) == CapturePoint::Sender;
+    // Several in a row, while the path carried those of others.
+    let which = (case.analysis.ends.dst, case.analysis.stream);
+    let waited = (case.analysis.first, case.analysis.first + took);
+    let is_passed_over = u64::from(case.analysis.syns) > u64::from(super::DEAD_PATH)
+        && case.neighbours.answered_meanwhile(which, waited).next().is_some();
     let (kind, cause, unseen) = match () {
         () if asks && events.ecn_syns.last.0 < events.syns.last.0 => (
             "syn-ecn",
@@ -188,6 +196,17 @@ fn lost_opening(case: &DiagnosisCase<'_>) -> Option<Finding> {
         () if is_at_server && events.syn_acks.count <= 1 => (
             "backlog",
             "the SYNs arrived and the server did not answer at first: its queue of new connections was full",
+            "the queue: ss -ltn, netstat -Lan at the server",
+        ),
+        () if events.has_two_answers => (
+            "two-answers",
+            "the SYNs were answered with different sequence numbers: by several hosts behind one address, or a box that \
+             answers for the server",
+            "which of them: the time to live of the answers, and captures at the server",
+        ),
+        () if is_passed_over => (
+            "backlog",
+            "the server answered other connections meanwhile: its queue of new connections was full",
             "the queue: ss -ltn, netstat -Lan at the server",
         ),
         () => (

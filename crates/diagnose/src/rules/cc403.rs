@@ -40,8 +40,11 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
     }
     // Without the handshake only its closing is known.
     let (least, most, _) = flow.window.unwrap_or((0, 0, 0));
-    let span = flow.last_delivery.since(flow.first_data.0).max(Duration::from_nanos(1));
-    let drain = throughput(flow.bytes, span);
+    let delivered = flow.last_delivery.since(flow.first_data.0);
+    // A window that stays closed until the end of the capture lets nothing be delivered.
+    let span =
+        if blocked > delivered { case.analysis.last.since(flow.first_data.0) } else { delivered };
+    let drain = throughput(flow.bytes, span.max(Duration::from_nanos(1)));
     let title = if most > 0 {
         let (least, most) = (size(least), size(most));
         format!("the receiver reads at {}: its window is down to {least} of {most}", rate(drain))

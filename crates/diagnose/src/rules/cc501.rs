@@ -120,12 +120,15 @@ fn waiting(case: &DiagnosisCase<'_>) -> Option<Finding> {
                 "waited_s",
                 seconds(waited),
                 "waited",
-                format!("{} in {}", time(waited), super::case::many(flow.pauses, "pause")),
+                match flow.pauses {
+                    0 => time(waited),
+                    pauses => format!("{} in {}", time(waited), super::case::many(pauses, "pause")),
+                },
             ),
             number(
                 "longest_pause_s",
                 seconds(longest),
-                "longest",
+                if flow.pauses == 0 { "" } else { "longest" },
                 format!("{}, ended by frame {frame}", time(longest)),
             ),
             number(

@@ -64,8 +64,10 @@ impl LossProcess {
     pub fn code_of(&self, code: &str) -> Option<&'static str> {
         let is_loss = matches!(code, "CC201" | "CC202" | "CC205");
         let own = match *self {
-            // What exceeds a rate may be the end of a flight, and all of one.
-            Self::Policer { .. } => (is_loss || code == "CC203", cc201::RULE.code),
+            // What exceeds a rate may be the end of a flight, all of one, or what slow start overran.
+            Self::Policer { .. } => {
+                (is_loss || ["CC103", "CC203", "CC204"].contains(&code), cc201::RULE.code)
+            }
             Self::Outages { .. } => (is_loss || code == "CC203", cc204::RULE.code),
             Self::FullQueue { lost, .. } => (is_loss && lost >= FEWEST, cc202::RULE.code),
             Self::Bursts { lost, .. } => (is_loss && lost >= FEWEST, cc201::RULE.code),
@@ -108,10 +110,16 @@ impl LossProcess {
             .of_kind(kind)
             .at(costliest.interval, costliest.frames)
             .with([self.evidence()])
-            .with(costliest.evidence)
+            .with(costliest.evidence.into_iter().filter(|item| !self.contradicts(item.key)))
             .because(self.cause());
         let merged = Finding { confidence: costliest.confidence, ..merged };
         findings.push(merged.unseen(costliest.unseen));
+    }
+
+    /// Whether an item of evidence with this key is that of another process, or of a part of the losses.
+    fn contradicts(&self, key: &str) -> bool {
+        let is_of_queue = !matches!(self, Self::FullQueue { .. }) && key == "queue_s";
+        is_of_queue || ["lost_packets", "loss_rate", "mathis_bps", "tail_losses"].contains(&key)
     }
 
     fn title(&self) -> String {
@@ -189,5 +197,31 @@ impl LossProcess {
                 "packets are lost where no queue overflows: errors on a link, radio"
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_policer_drops_is_one_finding() {
+        let policer = LossProcess::Policer { rate_bps: 5_000_000, burst: 15_000, lost: 30 };
+        for code in ["CC103", "CC201", "CC202", "CC203", "CC204", "CC205"] {
+            assert_eq!(policer.code_of(code), Some("CC201"), "{code}");
+        }
+        assert_eq!(policer.code_of("CC501"), None);
+        // Another process does not reach as far.
+        let single = LossProcess::Single { lost: 30, sent: 3_000 };
+        assert_eq!((single.code_of("CC203"), single.code_of("CC103")), (None, None));
+    }
+
+    #[test]
+    fn figures_of_a_part_of_the_losses_or_of_a_queue_go() {
+        let policer = LossProcess::Policer { rate_bps: 5_000_000, burst: 15_000, lost: 30 };
+        let queue = LossProcess::FullQueue { buffer: 15_000, lost: 30 };
+        assert!(policer.contradicts("lost_packets") && policer.contradicts("queue_s"));
+        assert!(queue.contradicts("lost_packets") && !queue.contradicts("queue_s"));
+        assert!(!policer.contradicts("rtt_at_loss_s"));
     }
 }

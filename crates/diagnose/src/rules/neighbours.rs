@@ -12,6 +12,9 @@ use crate::connection_events::ConnectionEvents;
 /// Longest wait for the answer to a SYN: the first retransmission timeout (RFC 6298 section 2).
 const HANDSHAKE: Duration = Duration::from_secs(1);
 
+/// Most connections beside an unanswered one that are looked at.
+const MOST_BESIDE: usize = 256;
+
 /// Summary of a transfer.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct TransferSummary {
@@ -46,19 +49,22 @@ pub(super) struct AnsweredOpening {
     pub(super) server: SocketAddr,
     /// When the answer was captured.
     pub(super) answered: Instant,
+    /// None of its SYNs asked for ECN.
+    pub(super) is_plain: bool,
     /// Index of the next one of this client and port at another address; the number of all without one.
     next_address: usize,
 }
 
 impl AnsweredOpening {
     fn of(analysis: &Analysis) -> Option<Self> {
-        let ConnectionEvents { syns, syn_acks, others, .. } = &analysis.events;
+        let ConnectionEvents { syns, ecn_syns, syn_acks, others, .. } = &analysis.events;
         let answer = if syn_acks.count > 0 { syn_acks } else { &others[1] };
         (syns.count > 0 && answer.count > 0).then(|| Self {
             stream: analysis.stream,
             client: analysis.ends.src.ip(),
             server: analysis.ends.dst,
             answered: answer.first.0,
+            is_plain: ecn_syns.count == 0,
             next_address: 0,
         })
     }
@@ -169,6 +175,23 @@ impl Neighbours {
             self.answered_in_other_family((client, server), first_syn)
                 .filter(|one| one.answered <= until)
         })
+    }
+
+    /// Connections other than `stream` to a server that were answered in this time; of the first [`MOST_BESIDE`] to its
+    /// port.
+    pub(super) fn answered_meanwhile(
+        &self,
+        (server, stream): (SocketAddr, u32),
+        (from, until): (Instant, Instant),
+    ) -> impl Iterator<Item = &AnsweredOpening> {
+        let opening = |index: &u32| &self.openings[*index as usize];
+        let key = (server.is_ipv6(), server.port(), from);
+        let first = self.by_port.partition_point(|index| opening(index).by_port() < key);
+        let of_port = self.by_port[first..].iter().map(opening).take(MOST_BESIDE);
+        let last = (server.is_ipv6(), server.port(), until);
+        of_port
+            .take_while(move |one| one.by_port() <= last)
+            .filter(move |one| one.server == server && one.stream != stream)
     }
 
     /// The first connection to this port at an address of the other family that was answered after

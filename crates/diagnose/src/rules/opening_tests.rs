@@ -12,7 +12,8 @@ fn findings(analysis: &Analysis) -> Vec<Finding> {
 }
 
 fn reset(dir: Dir, seq: u32) -> Segment {
-    Segment { dir, flags: Flags::RST, seq: SeqNum(seq), ..Segment::default() }
+    let ack = SeqNum(ISN.wrapping_add(1));
+    Segment { dir, flags: Flags::RST | Flags::ACK, seq: SeqNum(seq), ack, ..Segment::default() }
 }
 
 /// One SYN at the end of a capture may be answered after it; a second later the client would have
@@ -41,6 +42,77 @@ fn syn_acks_without_an_ack_are_a_half_open_connection() {
     let all = findings(&script.finish());
     assert_eq!((all[0].code, all[0].severity), ("CC002", Severity::Error), "{all:?}");
     assert_eq!(all[0].title, "3 SYN-ACKs in 3.02 s, none acknowledged");
+}
+
+/// A reset that acknowledges another number than that of the SYN is none of the server.
+#[test]
+fn a_reset_that_does_not_acknowledge_the_syn_is_foreign() {
+    for (ack, kind) in [(ISN.wrapping_add(1), ""), (ISN.wrapping_sub(77), "foreign-reset")] {
+        let mut script = TestConnection::new();
+        script.syn(0);
+        let refusal = Segment { ack: SeqNum(ack), ..reset(Dir::Reverse, 0) };
+        script.push(500, refusal, (0, 0));
+        let all = findings(&script.finish());
+        assert_eq!((all[0].code, all[0].kind), ("CC001", kind), "{all:?}");
+    }
+}
+
+/// Two SYNs, of which the second is answered a second later, as the first was before: by the same number or another.
+#[test]
+fn different_answers_to_syns_are_those_of_two_hosts() {
+    for (second, kind) in [(5_000, "syn-lost"), (6_000, "two-answers")] {
+        let mut script = TestConnection::new();
+        let syn = script.syn(0);
+        script.syn(1_000_000);
+        let flags = Flags::SYN | Flags::ACK;
+        for (us, number) in [(1_040_000, 5_000), (1_041_000, second)] {
+            let answer = Segment { flags, dir: Dir::Reverse, seq: SeqNum(number), ..syn };
+            script.push(us, answer, (0, 0));
+        }
+        script.push(1_042_000, Segment { flags: Flags::ACK, ..Segment::default() }, (0, 0));
+        for n in 0..20 {
+            script.data(1_043_000 + n * 20, n * 1_000, 1_000);
+        }
+        script.ack(1_083_400, 20_000, &[]);
+        let all = findings(&script.finish());
+        let opening = all.iter().find(|found| found.code == "CC204");
+        assert_eq!(opening.map(|found| found.kind), Some(kind), "{all:?}");
+    }
+}
+
+/// SYNs that nothing answers, of this number and with ECN or without, beside a connection of another client that is
+/// answered after the first, at this port and with ECN or without.
+#[test]
+fn silence_beside_answers_is_the_servers() {
+    let (port, other_port) = ("10.0.0.2:5001", "10.0.0.2:80");
+    let cases = [
+        (3, false, port, false, "backlog"),
+        (3, true, port, true, "backlog"),
+        (3, true, port, false, "syn-ecn"),
+        (3, false, other_port, false, ""),
+        (2, false, port, false, ""),
+    ];
+    for (count, asks, server, other_asks, kind) in cases {
+        let ecn = |asks: bool| if asks { Flags::ECE | Flags::CWR } else { Flags::default() };
+        let mut script = TestConnection::new();
+        for n in 0..count {
+            let syn =
+                Segment { flags: Flags::SYN | ecn(asks), seq: SeqNum(ISN), ..Segment::default() };
+            script.push(n * 1_000_000, syn, (0, 0));
+        }
+        let silent = script.finish();
+        let mut script = TestConnection::new();
+        let syn =
+            Segment { flags: Flags::SYN | ecn(other_asks), seq: SeqNum(ISN), ..Segment::default() };
+        script.push(500_000, syn, (0, 0));
+        let flags = Flags::SYN | Flags::ACK;
+        script.push(520_000, Segment { flags, dir: Dir::Reverse, ..syn }, (0, 0));
+        let mut other = script.finish();
+        (other.stream, other.ends.src, other.ends.dst) =
+            (7, "10.0.0.9:40001".parse().unwrap(), server.parse().unwrap());
+        let all = Diagnosis::of(&silent, &neighbours(&[&silent, &other])).findings;
+        assert_eq!((all[0].code, all[0].kind), ("CC002", kind), "{count} {asks} {server}: {all:?}");
+    }
 }
 
 /// A client that is refused at 0.5 ms, and another connection: its client and server, the milliseconds

@@ -58,7 +58,14 @@ pub(crate) fn prove(findings: &mut Vec<Finding>, proof: &Proof, case: &Diagnosis
         let finding = case.finding(rule, Duration::ZERO, limit.title.clone()).of_kind(limit.kind);
         Some(finding.because(limit.cause))
     };
-    findings.extend(found.iter().filter_map(of_rule));
+    // Small messages wait for their users, whoever's clock that is.
+    // A host that answers requests writes as they come.
+    let requests =
+        case.analysis.exchange.as_deref().map_or(0, |exchange| exchange.first_byte.count);
+    let is_own_clock = case.is_bulk() && requests <= REQUESTS_OF_TRANSFER;
+    let is_limit =
+        |limit: &&FoundLimit| limit.code != APPLICATION || !limit.kind.is_empty() || is_own_clock;
+    findings.extend(found.iter().filter(is_limit).filter_map(of_rule));
     if let Some(losses) = losses {
         losses.merge(findings, case);
     }
@@ -73,7 +80,7 @@ pub(crate) fn prove(findings: &mut Vec<Finding>, proof: &Proof, case: &Diagnosis
         laws::obey(finding, case);
         if !matters(proven.most, whole) {
             finding.severity = Severity::Note;
-        } else if matters(proven.least, whole) {
+        } else if matters(proven.least, whole) && !waits_for_user(finding, case) {
             finding.severity = case.severity(finding.cost).max(Severity::Warning);
         }
     }
@@ -90,6 +97,12 @@ pub(crate) fn prove(findings: &mut Vec<Finding>, proof: &Proof, case: &Diagnosis
     sort(findings);
 }
 
+/// Whether a rule left it at a note that the application sends small messages when its user wants them.
+fn waits_for_user(finding: &Finding, case: &DiagnosisCase<'_>) -> bool {
+    let is_noted = finding.severity == Severity::Note && finding.kind.is_empty();
+    is_noted && finding.code == APPLICATION && !case.is_bulk()
+}
+
 /// The cost of a finding with what the simulation does not have.
 fn completed(proven: ProvenCost, case: &DiagnosisCase<'_>) -> ProvenCost {
     let ProvenCost { code, least, most } = proven;
@@ -103,6 +116,10 @@ fn completed(proven: ProvenCost, case: &DiagnosisCase<'_>) -> ProvenCost {
     if is_bound { ProvenCost { most: Duration::MAX, ..proven } } else { proven }
 }
 
+/// Most requests of one transfer: those of its opening, and its own.
+const REQUESTS_OF_TRANSFER: u64 = 3;
+/// The finding that the application has nothing to send.
+const APPLICATION: &str = super::cc501::RULE.code;
 /// The finding that slow start is most of the transfer.
 const SLOW_START: &str = super::cc102::RULE.code;
 
@@ -114,6 +131,9 @@ fn matters(cost: Duration, whole: Duration) -> bool {
 fn evidence(proven: &ProvenCost) -> EvidenceItem {
     let ProvenCost { least, most, .. } = *proven;
     let text = match most {
+        Duration::MAX if least.is_zero() => {
+            "what the path carries without it is not known, and so is what it costs".to_owned()
+        }
         Duration::MAX => {
             format!("{} less or more without it, if the transfer is simulated", time(least))
         }

@@ -3,6 +3,7 @@
 use diagnose::quic::exchange::QuicMessage;
 use diagnose::quic::transfer::QuicTransfer;
 
+use super::HABIT;
 use crate::{Conversation, Message};
 
 /// Most bytes with which a reader asks for more, and fewest such messages that show a window.
@@ -39,7 +40,9 @@ pub(super) fn conversation(
         if has_window && asks(one) {
             continue;
         }
-        let is_pause = !has_window && one.quiet >= SHORTEST.max(rtt / PAUSE);
+        // Of data that the path held nearly all the time, a pause held nothing.
+        let is_long = one.quiet.saturating_mul(HABIT) >= one.after.saturating_add(passed);
+        let is_pause = !has_window && is_long && one.quiet >= SHORTEST.max(rtt / PAUSE);
         match messages.last_mut() {
             Some(last) if last.by_client == by_client && !is_pause => {
                 last.bytes = last.bytes.saturating_add(one.bytes);
@@ -124,6 +127,15 @@ mod tests {
         let found = of(data.to_vec()).unwrap();
         // 97 ms after the begin of the first of them.
         assert_eq!(waits(&found), [(true, 200, 0), (false, 10_000, 0), (false, 500, 97)]);
+    }
+
+    /// 100 ms of the path and 5 ms of the application are one message.
+    #[test]
+    fn a_short_pause_within_data_that_the_path_held_is_no_message() {
+        let all = [peer(200, 0, false), local(90_000, 0, 0), local(9_000, 105, 5)];
+        assert_eq!(of(all.to_vec()), None);
+        let all = [peer(200, 0, false), local(90_000, 0, 0), local(9_000, 105, 50)];
+        assert_eq!(of(all.to_vec()).map(|found| found.messages.len()), Some(3));
     }
 
     #[test]

@@ -18,6 +18,10 @@ use tcp::profile::TcpProfile;
 /// Limits of scenario files: a rate in bit/s, a queue in bytes.
 const FASTEST: u64 = 100_000_000_000_000;
 const DEEPEST: u64 = 1_000_000_000_000_000_000;
+/// IP bytes of the first packet of a client, which is padded, and of the first flight of a server with a short chain of
+/// certificates: those of the model.
+const INITIAL: u64 = 1_228;
+const SERVER_FLIGHT: u64 = 3_177;
 /// A flow control window that never limits.
 const UNLIMITED: u64 = 1 << 40;
 /// Send buffer of the profiles.
@@ -81,13 +85,19 @@ impl QuicFit {
 
     /// Time of the first data in the run, in ns: after the handshake, and the request that they answer.
     fn begin_of_data(&self) -> u64 {
-        let half = self.rtt / 2;
+        let on_link = |bytes: u64, rate: Option<u64>| {
+            rate.map_or(0, |rate| bytes.saturating_mul(8_000_000_000) / rate.max(1))
+        };
+        let back = self.way_back.map(|back| back.rate);
+        let both = on_link(self.mtu(), self.rate).saturating_add(on_link(ACK, back));
+        let one_way = self.rtt.saturating_sub(both) / 2;
         match &self.conversation {
             Some(found) if !self.is_client => {
                 let first = found.messages.iter().find(|one| !one.by_client);
-                3 * half + first.map_or(0, |one| one.after)
+                let flights = on_link(INITIAL, back) + on_link(SERVER_FLIGHT, self.rate);
+                3 * one_way + flights + first.map_or(0, |one| one.after)
             }
-            _ => 2 * half,
+            _ => 2 * one_way + on_link(INITIAL, self.rate) + on_link(SERVER_FLIGHT, back),
         }
     }
 

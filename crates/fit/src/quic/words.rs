@@ -99,6 +99,7 @@ impl QuicFit {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::quic::FitParts;
     use crate::{LossEstimate, Message, PolicerFit, WayBackFit};
 
     /// A server that answers two requests late, over a path with all that can be left out.
@@ -108,6 +109,7 @@ mod tests {
         QuicFit {
             bytes: 100_000,
             time: 1_000_000_000,
+            unfinished: false,
             delivered: Vec::new(),
             windows: Vec::new(),
             datagram: 1_200,
@@ -131,6 +133,7 @@ mod tests {
             policer: Some(PolicerFit { rate: 1_000_000, burst: 9_000 }),
             way_back: Some(WayBackFit { rate: 40_000, buffer: 6_000, wait: 0 }),
             rate_at_least: 800_000,
+            parts: FitParts { short_queue: false, spaced_rate: false },
             bases: Vec::new(),
         }
     }

@@ -8,7 +8,7 @@ use super::captured_quic::findings as findings_of_captured;
 use super::cures::best_cure;
 use super::host::host_answer;
 use super::kernel::kernel_limit;
-use super::limits::limit_of;
+use super::limits::{limit_of, named};
 use super::{ConnectionReport, DiagnosisReport, FileReport, QuicReport};
 use crate::inputs::CapturedQuicConnection;
 
@@ -128,8 +128,16 @@ impl AnyConnection<'_> {
             Self::Quic(one) => {
                 let QuicReport { connection, diagnosis } = one;
                 let active = Duration::from_nanos(connection.analysis.budget.active());
-                AnswerFindings { findings: &diagnosis.findings, primary: diagnosis.primary, active }
-                    .answer()
+                let primary = diagnosis.primary;
+                let answer =
+                    AnswerFindings { findings: &diagnosis.findings, primary, active }.answer();
+                match answer {
+                    Answer::NoFault(_) if connection.analysis.is_limit_unknown() => {
+                        let rest = ": the log does not show what limits it most of the time";
+                        Answer::NoFault(rest.to_owned())
+                    }
+                    answer => answer,
+                }
             }
             Self::CapturedQuic(one) => {
                 let findings = findings_of_captured(one, file);
@@ -186,7 +194,7 @@ impl AnswerFindings<'_> {
             return Answer::NoFault(note.unwrap_or_default());
         };
         if found.is_failure {
-            return Answer::Failed(found.title.clone());
+            return Answer::Failed(named(found.code, &found.title, found.kind));
         }
         if found.severity == Severity::Note {
             return Answer::NoFault(format!(": {}", found.title));

@@ -7,7 +7,7 @@ use serde::Serialize;
 use units::Duration;
 
 use super::DiagnosisReport;
-use crate::inputs::{QuicConnection, QuicPair, QuicTransit};
+use crate::inputs::{ClockOrigin, QuicConnection, QuicPair, QuicTransit};
 
 /// A connection in a log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -28,8 +28,13 @@ pub(super) struct QuicPairReport {
     client: LogRef,
     server: LogRef,
     same_group: bool,
-    /// Seconds by which the server's clock is ahead of the client's, both counted from the origins of
-    /// their logs; `None` if only packets of one direction are in both.
+    /// What the clocks count from: `time-of-day`, if both logs have it, or `log-start`.
+    clock_origin: &'static str,
+    /// The delays are by the time of day of both logs, which no packet contradicts.
+    #[serde(skip)]
+    same_day: bool,
+    /// Seconds by which the server's clock is ahead of the client's, both counted from their origins; `None` if only
+    /// packets of one direction are in both.
     clock_ahead_s: Option<f64>,
     /// Clock drift, in seconds per second.
     clock_drift: Option<f64>,
@@ -61,8 +66,10 @@ fn seconds(ns: i64) -> f64 {
     ns as f64 / 1e9
 }
 
+/// A time; one below 0 shows that the clocks are not aligned as they are taken.
 fn span(seconds: f64) -> String {
-    time(Duration::from_nanos((seconds.max(0.0) * 1e9) as u64))
+    let sign = if seconds < 0.0 { "-" } else { "" };
+    format!("{sign}{}", time(Duration::from_nanos((seconds.abs() * 1e9) as u64)))
 }
 
 impl QuicTransitJson {
@@ -141,6 +148,11 @@ impl QuicPairReport {
             client: log(pair.logs[0])?,
             server: log(pair.logs[1])?,
             same_group: pair.same_group,
+            clock_origin: match pair.origin {
+                ClockOrigin::TimeOfDay | ClockOrigin::OtherTimeOfDay => "time-of-day",
+                ClockOrigin::LogStart => "log-start",
+            },
+            same_day: pair.origin == ClockOrigin::TimeOfDay,
             clock_ahead_s: pair.clock.map(|clock| seconds(clock.ahead)),
             clock_drift: pair.clock.and_then(|clock| clock.drift).map(|drift| drift / 1e9),
             round_trip_s: pair.clock.map(|clock| seconds(clock.round_trip)),
@@ -168,19 +180,7 @@ impl QuicPairReport {
             server.file,
             if self.same_group { "" } else { ", by its packet numbers and lengths" }
         );
-        if let Some((ahead, round_trip)) = self.clock_ahead_s.zip(self.round_trip_s) {
-            let gains = self
-                .clock_drift
-                .map_or_else(String::new, |drift| format!(", gains {:+.1} us/s", drift * 1e6));
-            let _ = writeln!(
-                out,
-                "  the server's clock is {:.6} s {} the client's{gains}; certain to {:.6} s, and exact if both \
-                 directions take the same time",
-                ahead.abs(),
-                if ahead < 0.0 { "behind" } else { "ahead of" },
-                round_trip / 2.0
-            );
-        }
+        self.clock_text(&mut out);
         from_client.text("client", "server", &mut out);
         from_server.text("server", "client", &mut out);
         if let Some((up, down)) = from_client.queue_s.zip(from_server.queue_s) {
@@ -196,6 +196,34 @@ impl QuicPairReport {
             out.push_str("  the first packets only: there are too many to compare all\n");
         }
         out
+    }
+}
+
+impl QuicPairReport {
+    fn clock_text(&self, out: &mut String) {
+        let Some((ahead, round_trip)) = self.clock_ahead_s.zip(self.round_trip_s) else { return };
+        if self.same_day {
+            out.push_str(
+                "  the delays are by the time of day of both logs, by which no packet arrives before it was sent\n",
+            );
+            return;
+        }
+        let (what, direction) = match (self.clock_origin, ahead < 0.0) {
+            ("log-start", true) => ("log counts its times from", "after"),
+            ("log-start", false) => ("log counts its times from", "before"),
+            (_, true) => ("clock is", "behind"),
+            (_, false) => ("clock is", "ahead of"),
+        };
+        let gains = self.clock_drift.map_or_else(String::new, |drift| {
+            format!(", its clock gains {:+.1} us/s", drift * 1e6)
+        });
+        let _ = writeln!(
+            out,
+            "  the server's {what} {:.6} s {direction} the client's{gains}; certain to {:.6} s, and exact if both \
+             directions take the same time",
+            ahead.abs(),
+            round_trip / 2.0
+        );
     }
 }
 

@@ -63,10 +63,24 @@ pub(super) fn connections(report: &FileReport, limit: usize, out: &mut String) {
     if all.iter().all(|one| one.is_decrypted) {
         return;
     }
+    if let Some(secrets) = unmatched_secrets(report) {
+        let _ = writeln!(
+            out,
+            "\nThe keys do not match: none of the secrets of {} is of a connection of QUIC in this capture.",
+            many(secrets, "connection")
+        );
+    }
     out.push('\n');
     UNSEEN.iter().for_each(|line| {
         let _ = writeln!(out, "{line}");
     });
+}
+
+/// The number of connections whose secrets were given, if they are of none of the capture.
+pub(super) fn unmatched_secrets(report: &FileReport) -> Option<u64> {
+    let all = &report.captured_quic;
+    let secrets = report.file.quic.secrets;
+    (secrets > 0 && !all.is_empty() && all.iter().all(|one| !one.is_decrypted)).then_some(secrets)
 }
 
 fn table(all: &[CapturedQuicConnection], out: &mut String) {

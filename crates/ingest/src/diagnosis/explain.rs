@@ -72,6 +72,12 @@ pub fn explain(code: &str) -> Result<String, UnknownCode> {
     for (system, what) in systems {
         text.push_str(&format!("  {:<width$}{what}\n", format!("{system}:")));
     }
+    for kind in kinds_of(code).filter(|kind| !kind.help.is_empty()) {
+        text.push_str(&format!("What to do about {}:\n", kind.name));
+        for (system, what) in help_by_system(kind.help) {
+            text.push_str(&format!("  {:<width$}{what}\n", format!("{system}:")));
+        }
+    }
     Ok(text)
 }
 

@@ -48,6 +48,9 @@ struct FileJson<'a> {
     /// QUIC connections of a capture; absent if there is none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     captured_quic: Vec<CapturedQuicJson>,
+    /// Connections whose secrets were given although none of them is in the capture; absent if there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unmatched_secrets: Option<u64>,
     /// Comparisons with other captures of the same transfers.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     joined: Vec<&'a CapturePairReport>,
@@ -274,6 +277,7 @@ fn file_json(report: &FileReport, limit: usize) -> FileJson<'_> {
             .take(limit)
             .map(|one| CapturedQuicJson::of(one, report))
             .collect(),
+        unmatched_secrets: super::captured_quic::unmatched_secrets(report),
         joined: Vec::new(),
         joined_quic: Vec::new(),
         quic_beside: Vec::new(),

@@ -42,16 +42,8 @@ impl QuicReport {
     /// Writes the connection with its findings.
     pub(super) fn text(&self, file: &str, view: TextStyle, out: &mut String) {
         let analysis = &self.connection.analysis;
-        let _ = writeln!(
-            out,
-            "\nconnection {}  {}  {} {} in {}, {}",
-            self.connection.number,
-            self.name(),
-            size(analysis.bytes()),
-            if analysis.is_sender() { "sent" } else { "received" },
-            time(analysis.duration()),
-            rate(analysis.goodput())
-        );
+        let (number, name) = (self.connection.number, self.name());
+        let _ = writeln!(out, "\nconnection {number}  {name}  {}", self.amount());
         let how = if self.connection.decrypted.is_some() { "captured at" } else { "logged by" };
         let mut facts = vec![match analysis.client {
             Some(true) => format!("{how} the client"),
@@ -103,6 +95,26 @@ impl QuicReport {
             cures: &[],
         };
         findings(&self.diagnosis.findings, &site, view.look, out);
+    }
+
+    /// What was transferred, and in which time.
+    fn amount(&self) -> String {
+        let analysis = &self.connection.analysis;
+        let span = time(analysis.duration());
+        match (analysis.is_sender(), analysis.frames_inferred) {
+            (true, _) => {
+                format!("{} sent in {span}, {}", size(analysis.bytes()), rate(analysis.goodput()))
+            }
+            // Of what is received such a log has the packets only.
+            (false, true) => format!("{} received in {span}", many(analysis.received, "packet")),
+            (false, false) => {
+                format!(
+                    "{} received in {span}, {}",
+                    size(analysis.bytes()),
+                    rate(analysis.goodput())
+                )
+            }
+        }
     }
 
     /// Title of the trace, or its connection ID.

@@ -9,7 +9,7 @@ use diagnose::rules::RULES;
 
 use super::exchange::{ExchangeSummary, Exchanges};
 use super::filter_expression::{ComparedConnection, Field, FieldValue, FilterExpression};
-use super::{ConnectionReport, DiagnosisReport, FileReport};
+use super::{ConnectionReport, DiagnosisReport};
 use crate::inputs::CapturedQuicConnection;
 
 /// Conditions that a connection must meet, all of them; of hosts, ports and codes one.
@@ -140,8 +140,7 @@ impl DiagnosisReport {
     pub fn retain(&mut self, filter: &ConnectionFilter) -> usize {
         let mut kept = 0;
         for file in &mut self.files {
-            let FileReport { connections, exchanges, .. } = file;
-            connections.retain(|one| filter.admits(one, exchanges));
+            file.keep(|one, exchanges| filter.admits(one, exchanges));
             file.quic.retain(|one| {
                 let found = |code: &&str| one.diagnosis.findings.iter().any(|f| f.code == *code);
                 !filter.concerns_tcp_only()

@@ -11,6 +11,7 @@ use super::exchange::exchange_text;
 use super::groups::summary;
 use super::host::host_text;
 use super::kernel::{kernel_limit, kernel_text};
+use super::limits::named;
 use super::negotiated::negotiated_text;
 use super::not_read::not_read;
 use super::verdict_line::verdict_line;
@@ -66,7 +67,7 @@ impl DiagnosisReport {
                 (one.failed, one.cost),
                 file.file.name.clone(),
                 one.number(),
-                format!("{} {}", rule.code, rule.name),
+                format!("{} {}", rule.code, named(rule.code, rule.name, one.kind)),
             ))
         };
         let of = |file: &'_ FileReport| -> Vec<_> {
@@ -200,7 +201,9 @@ fn table(report: &FileReport, out: &mut String) {
             rate(analysis.goodput()),
             time(judged.cost),
             match (limit, kernel_limit(&analysis)) {
-                (Some(rule), _) => format!("{} {}", rule.code, rule.name),
+                (Some(rule), _) => {
+                    format!("{} {}", rule.code, named(rule.code, rule.name, judged.kind))
+                }
                 (None, Some(limit)) => format!("kernel: {}", limit.name()),
                 _ => "-".into(),
             },

@@ -6,23 +6,26 @@ use super::FileReport;
 use super::captured_quic::findings as findings_of_captured;
 use super::host::host_answer;
 use super::kernel::kernel_limit;
+use super::limits::named;
 
 /// What limited the worst connection of a file, and the number of those that were limited.
 pub(super) fn verdict_line(report: &FileReport) -> String {
     let quic = report.quic.iter().filter_map(|one| {
         let code = one.diagnosis.primary?;
         let name = diagnose::quic::rules::quic_rule(code).map_or("", |rule| rule.name);
+        let kind = one.diagnosis.findings.iter().find(|found| found.code == code);
+        let name = named(code, name, kind.map_or("", |found| found.kind));
         let cost = one.diagnosis.cost();
         Some((one.connection.number, code, name, cost, one.diagnosis.failed()))
     });
     let tcp = report.connections.iter().filter_map(|one| {
         let rule = one.primary.and_then(rule)?;
-        Some((one.number(), rule.code, rule.name, one.cost, one.failed))
+        Some((one.number(), rule.code, named(rule.code, rule.name, one.kind), one.cost, one.failed))
     });
     let limited: Vec<_> = tcp.chain(quic).collect();
     let all = report.connections.len() + report.quic.len() + report.captured_quic.len();
     // Both lists have the worst first.
-    let Some(&(number, code, name, cost, failed)) = limited.first() else {
+    let Some(&(number, code, ref name, cost, failed)) = limited.first() else {
         return without_finding(report, all);
     };
     let mut line = format!("verdict: {code} {name}");

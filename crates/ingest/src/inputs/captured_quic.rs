@@ -11,12 +11,12 @@
 //! connection between their addresses, or, at new addresses, to the one whose host chose the
 //! connection ID in them.
 //!
-//! With a key log, all packets of a connection are decrypted (`decryption`).
+//! With a key log, all packets of a connection are decrypted (`decryption`). Those of a pcapng wait for their secrets.
 //!
 //! The client's Initial packets are decrypted for the names in its ClientHello (`client_hello`).
 //!
 //! Memory: at most 65,536 connections of 20 kB each, and 10 kB more until its ClientHello is read; later ones are
-//! counted.
+//! counted. Packets that wait for secrets take 32 MiB at most.
 
 mod client_hello;
 mod connection;
@@ -28,9 +28,10 @@ mod initial_keys;
 mod key_log;
 mod packet_keys;
 mod tls_messages;
+mod waiting;
 
 use core::net::SocketAddr;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use diagnose::quic::captured::{
@@ -49,6 +50,7 @@ use super::connection_key::{CaptureSource, ConnectionKey};
 use super::quic::beside::SeenDatagram;
 use client_hello::ClientHelloReader;
 use decryption::QuicDecryption;
+use waiting::{MAX_WAITING, WaitingPackets};
 
 pub use client_hello::QuicClientHello;
 pub use connection::{CapturedQuicConnection, QuicCounts, QuicMigration};
@@ -91,6 +93,7 @@ struct OpenCapturedQuic {
     hello: ClientHelloReader,
     /// With a key log.
     decryption: Option<Box<QuicDecryption>>,
+    waiting: WaitingPackets,
     /// The server sent an Initial or Handshake packet.
     is_accepted: bool,
     analyzer: CapturedQuicAnalyzer,
@@ -110,6 +113,8 @@ struct UnknownVersion {
 /// The QUIC connections of a file.
 #[derive(Debug)]
 pub(super) struct CapturedQuicTable {
+    /// Keeps the data of connections that are decrypted, for a fit.
+    keeps_data: bool,
     open: Vec<OpenCapturedQuic>,
     /// The last connection between two addresses, and whether the client has the lower one.
     by_address: IndexMap<ConnectionKey, (u32, bool), FixedState>,
@@ -123,6 +128,10 @@ pub(super) struct CapturedQuicTable {
     /// Datagrams that may still be kept, to compare them with a log.
     datagrams_left: usize,
     keys: Arc<KeyLog>,
+    expects_secrets: bool,
+    /// Connections with packets that wait for secrets, and the bytes that may still wait.
+    waiting: BTreeSet<u32>,
+    waiting_room: usize,
     /// Time of the first datagram in ns.
     began: Option<u64>,
     before: u64,
@@ -138,8 +147,10 @@ pub(super) struct DatagramPosition {
 }
 
 impl CapturedQuicTable {
-    pub(super) fn new() -> Self {
+    /// `keeps_data`: the data of connections that are decrypted are kept, for a fit.
+    pub(super) fn new(keeps_data: bool) -> Self {
         Self {
+            keeps_data,
             open: Vec::new(),
             by_address: IndexMap::with_hasher(FixedState::with_seed(0)),
             by_id: IndexMap::with_hasher(FixedState::with_seed(0)),
@@ -148,6 +159,9 @@ impl CapturedQuicTable {
             held: None,
             datagrams_left: 0,
             keys: Arc::default(),
+            expects_secrets: false,
+            waiting: BTreeSet::new(),
+            waiting_room: MAX_WAITING,
             began: None,
             before: 0,
             counts: QuicCounts::default(),
@@ -418,7 +432,8 @@ impl CapturedQuicTable {
             id_changes: [0, 0],
             migrations: Vec::new(),
             hello: ClientHelloReader::default(),
-            decryption: (!self.keys.is_empty()).then(Box::default),
+            decryption: (!self.keys.is_empty()).then(|| QuicDecryption::keeping(self.keeps_data)),
+            waiting: WaitingPackets::default(),
             is_accepted: false,
             analyzer: CapturedQuicAnalyzer::new(),
             datagrams: Vec::new(),
@@ -535,47 +550,6 @@ impl CapturedQuicTable {
             let is_short = packets.iter().sum::<u16>() == packets[ONE_RTT] && packets[ONE_RTT] > 0;
             open.datagrams.push(SeenDatagram { at, len, dir, is_short });
         }
-    }
-
-    /// Ends the file: its connections, and the time of the first datagram.
-    pub(super) fn finish(mut self, file: usize) -> Vec<CapturedQuicConnection> {
-        if let Some((index, held)) = self.held.take() {
-            self.analyse(index, &held);
-        }
-        let connections = self.open.into_iter().filter_map(|open| {
-            let analysis = open.analyzer.finish()?;
-            let decrypted = open.decryption.and_then(|one| {
-                // The host that the capture point is nearer to.
-                let is_client = analysis
-                    .handshake
-                    .round_trip
-                    .is_none_or(|trip| trip.client_side <= trip.server_side);
-                let (analysis, counts) = one.finish(is_client)?;
-                Some(Box::new((is_client, analysis, counts)))
-            });
-            Some(CapturedQuicConnection {
-                file,
-                interface: open.interface as usize,
-                number: 0,
-                ends: open.ends,
-                has_opening: open.has_opening,
-                versions: open.versions,
-                offered: open.offered,
-                ids: open.ids,
-                client_hello: open.hello.finish(),
-                id_changes: open.id_changes,
-                migrations: open.migrations,
-                datagrams: open.datagrams,
-                is_decrypted: decrypted.is_some(),
-                analysis,
-                decrypted,
-            })
-        });
-        let mut connections: Vec<_> = connections.collect();
-        for (number, one) in connections.iter_mut().enumerate() {
-            one.number = number as u32;
-        }
-        connections
     }
 }
 

@@ -59,7 +59,7 @@ impl CaptureParts {
             last: None,
             reassembly: Reassembly::new(),
             held,
-            quic: CapturedQuicTable::new(),
+            quic: CapturedQuicTable::new(table.keeps_all_packets()),
         }
     }
 
@@ -80,6 +80,9 @@ impl CaptureParts {
             OpenError::Read(error) => Reason::Read(error),
             error => Reason::Nothing { kind: file.kind, problem: Some(error.to_string()) },
         })?;
+        if reader.may_have_secrets() {
+            self.quic.expect_secrets();
+        }
         // Parts of one capture are numbered through.
         let earlier = file.frames;
         loop {
@@ -94,7 +97,7 @@ impl CaptureParts {
                     continue;
                 }
                 Some(CaptureItem::Secrets(secrets)) => {
-                    match KeyLog::parse(secrets) {
+                    match KeyLog::parse_part(secrets) {
                         Ok(keys) => self.quic.add_keys(keys),
                         Err(error) => {
                             file.problems.push(&format_args!("decryption secrets: {error}"));

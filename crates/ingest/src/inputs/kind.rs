@@ -82,7 +82,7 @@ impl InputKind {
                 Some(Self::Ss)
             } else if logs::nstat::is_counter(line) {
                 Some(Self::Nstat)
-            } else if line.contains(": Flags [") {
+            } else if line.contains(": Flags [") || trace::tcpdump::is_old_packet(line) {
                 Some(Self::TcpdumpText)
             } else {
                 None

@@ -15,10 +15,11 @@ use std::io::{BufReader, Read};
 
 use diagnose::quic::{QuicAnalysis, QuicAnalyzer};
 use logs::qlog::{QlogData, QlogItem, QlogReader, Trace, Vantage};
+use units::Duration;
 
 use super::{CapturedQuicConnection, DecryptedCounts, File, Reason};
+pub use both_ends::{ClockOrigin, QuicPair, QuicTransit};
 use both_ends::{MAX_PACKETS, PacketTrace};
-pub use both_ends::{QuicPair, QuicTransit};
 use frameless::FrameInference;
 use records::RecordBuffer;
 pub use stack::LoggedSender;
@@ -99,10 +100,14 @@ struct OpenTrace {
     analyzer: QuicAnalyzer,
     frames: FrameInference,
     packets: PacketTrace,
+    /// Time since 1970 that the times of the log count from.
+    epoch: Option<u64>,
+    /// Time of its first event, which the times of the analysis count from.
+    begin: Option<u64>,
 }
 
 impl OpenTrace {
-    fn new(trace: &Trace, keeps: bool) -> Self {
+    fn new(trace: &Trace, sender: Option<LoggedSender>, keeps: bool) -> Self {
         let client = match trace.vantage {
             Vantage::Client => Some(true),
             Vantage::Server => Some(false),
@@ -116,11 +121,23 @@ impl OpenTrace {
             title: trace.title.clone(),
             group: trace.group_id.clone(),
             vantage: trace.vantage,
-            sender: LoggedSender::of_trace(trace),
+            sender,
             analyzer,
             frames: FrameInference::default(),
             packets: PacketTrace::default(),
+            epoch: trace.epoch.map(Duration::as_nanos),
+            begin: None,
         }
+    }
+
+    /// Time of an event since the first, whatever the clock of the log counts from.
+    fn since_begin(&mut self, at: u64) -> u64 {
+        let begin = *self.begin.get_or_insert_with(|| {
+            self.packets.begins_at(self.epoch, at);
+            self.frames.begins_at(at);
+            at
+        });
+        at.saturating_sub(begin)
     }
 }
 
@@ -139,7 +156,8 @@ pub(super) fn read(
     let mut buffer = RecordBuffer::default();
     let mut close = |trace: Option<OpenTrace>| {
         let Some(trace) = trace else { return };
-        let OpenTrace { title, group, vantage, sender, mut analyzer, mut frames, packets } = trace;
+        let OpenTrace { title, group, vantage, sender, mut analyzer, mut frames, packets, .. } =
+            trace;
         frames.finish(&mut analyzer);
         if let Some(analysis) = analyzer.finish() {
             let number_in_file = (logs.len() - earlier) as u32;
@@ -171,16 +189,18 @@ pub(super) fn read(
                 close(open.take());
                 let trace = &info.trace;
                 file.begins = file.begins.or(trace.epoch);
-                open = Some(OpenTrace::new(trace, keeps));
+                open = Some(OpenTrace::new(trace, LoggedSender::of_header(&info), keeps));
             }
             Ok(QlogItem::Event(event)) => {
                 file.frames += 1;
-                let trace = open.get_or_insert_with(|| OpenTrace::new(&Trace::default(), keeps));
+                let trace =
+                    open.get_or_insert_with(|| OpenTrace::new(&Trace::default(), None, keeps));
                 if let QlogData::Scenario { details, .. } = &event.data {
                     trace.sender = LoggedSender::of_scenario(details).or(trace.sender.take());
                 }
                 let record = buffer.record(&event);
-                let at = event.at.as_nanos();
+                let logged_at = event.at.as_nanos();
+                let at = trace.since_begin(logged_at);
                 if trace.frames.is_idle() {
                     trace.analyzer.push(at, file.frames, &record);
                 } else {
@@ -192,7 +212,7 @@ pub(super) fn read(
                     frames.push((at, file.frames), &record, packets, analyzer);
                 }
                 if compare {
-                    trace.packets.push(at, &record, left);
+                    trace.packets.push(logged_at, &record, left);
                 }
             }
         }

@@ -73,6 +73,11 @@ pub(super) struct ConnectionTable {
 }
 
 impl ConnectionTable {
+    /// Whether all packets of connections are kept, as a fit needs them.
+    pub(super) const fn keeps_all_packets(&self) -> bool {
+        self.settings.packets == usize::MAX
+    }
+
     pub(super) fn new(settings: AnalysisSettings, crossing: bool) -> Self {
         Self {
             settings,

@@ -1,6 +1,6 @@
-//! Counters: `nstat`, `netstat -s`, `ip -s link`, `ifconfig`, `ethtool -S` and `sysctl -a`.
+//! Counters and settings of a host: `nstat`, `netstat -s` and `sysctl -a`.
 
-use super::facts::{Figures, PastedSection};
+use super::facts::{Figures, PastedSection, RetransmitCount};
 use super::numbers::number;
 
 /// Counters of nstat that count faults, with what they mean.
@@ -25,55 +25,116 @@ const FAULTS: &[(&str, &str)] = &[
     ("IpReasmFails", "fragments that could not be joined"),
 ];
 
-/// Reads lines `TcpRetransSegs   1234   0.0`, and those of `netstat -s`.
+/// Segments of a host that `nstat` or `netstat -s` counts.
+#[derive(Debug, Default)]
+struct SegmentCounters {
+    sent: Option<f64>,
+    retransmitted: Option<f64>,
+    /// Data segments without the retransmitted ones (BSD).
+    new: Option<f64>,
+}
+
+/// Reads lines `TcpRetransSegs   1234   0.0`, and those of `netstat -s` of Linux, BSD and Windows.
 pub(super) fn nstat(text: &str, figures: &mut Figures) -> Option<PastedSection> {
     let (mut first, mut facts) = (None, Vec::new());
-    let (mut out, mut retransmitted) = (None, None);
+    let mut counters = SegmentCounters::default();
     for (index, line) in text.lines().enumerate() {
         let mut words = line.split_whitespace();
         let Some(name) = words.next() else { continue };
+        // `netstat -s` prints `TCPTimeouts: 12`.
+        let name = match name.strip_suffix(':').filter(|name| name.starts_with("TCP")) {
+            Some(name) => format!("TcpExt{name}"),
+            None => name.to_owned(),
+        };
         let is_counter = ["Tcp", "Ip", "Udp", "Icmp"].iter().any(|one| name.starts_with(one))
             && name.len() > 4
             && name.bytes().all(|byte| byte.is_ascii_alphanumeric());
         let value = words.next().and_then(number);
         if let Some(value) = value.filter(|_| is_counter) {
             first.get_or_insert(index + 1);
-            match name {
-                "TcpOutSegs" => out = Some(value),
-                "TcpRetransSegs" => retransmitted = Some(value),
+            match name.as_str() {
+                "TcpOutSegs" => counters.sent = Some(value),
+                "TcpRetransSegs" => counters.retransmitted = Some(value),
                 _ => {}
             }
             if let Some((_, what)) = FAULTS.iter().find(|(one, _)| *one == name)
                 && value > 0.0
             {
                 facts.push(format!("{value} {what}"));
-                receiver_fault(name, value, what, figures);
+                receiver_fault(&name, value, what, figures);
             }
-            continue;
-        }
-        // `    1234 segments retransmitted`, in Linux and FreeBSD.
-        let trimmed = line.trim();
-        let Some((count, what)) = trimmed.split_once(' ') else { continue };
-        let Some(count) = number(count) else { continue };
-        let is_out = what.starts_with("segments sent out") || what == "segments send out";
-        let again = what.starts_with("segments retransmit")
-            || what.starts_with("data packets") && what.contains("retransmitted");
-        if is_out || again {
+        } else if counters.sentence(line.trim()) {
             first.get_or_insert(index + 1);
-            *(if is_out { &mut out } else { &mut retransmitted }) = Some(count);
         }
+    }
+    if let Some(line) = windows(text, &mut counters) {
+        first.get_or_insert(line);
     }
     let first = first?;
-    if let Some((out, again)) = out.zip(retransmitted).filter(|(out, _)| *out > 0.0) {
-        let percent = 100.0 * again / out;
-        facts.push(format!("{again} of {out} segments retransmitted ({percent:.2} %), since boot"));
-        figures.segments = figures.segments.or(Some(out));
-        figures.retransmits = figures.retransmits.or(Some(again));
-    } else if let Some(again) = retransmitted {
-        facts.push(format!("{again} segments retransmitted"));
-        figures.retransmits = figures.retransmits.or(Some(again));
+    let SegmentCounters { sent, retransmitted, new } = counters;
+    let sent = sent.or(new.zip(retransmitted).map(|(new, again)| new + again));
+    if let Some(again) = retransmitted {
+        let sent = sent.filter(|sent| *sent > 0.0);
+        facts.push(match sent {
+            Some(sent) => {
+                let percent = 100.0 * again / sent;
+                format!("{again} of {sent} segments retransmitted ({percent:.2} %), since boot")
+            }
+            None => format!("{again} segments retransmitted"),
+        });
+        figures.retransmits.push(RetransmitCount {
+            sent,
+            is_since_boot: true,
+            ..RetransmitCount::of("nstat", again)
+        });
     }
     Some(PastedSection { kind: "nstat", line: first, facts })
+}
+
+impl SegmentCounters {
+    /// Reads `1234 segments retransmitted` of Linux, `48210 data packets (69000000 bytes)
+    /// retransmitted` of BSD; returns false for any other line.
+    fn sentence(&mut self, line: &str) -> bool {
+        let Some((count, what)) = line.split_once(' ') else { return false };
+        let Some(count) = number(count) else { return false };
+        let counter = if what.starts_with("segments sent out") || what == "segments send out" {
+            &mut self.sent
+        } else if what.starts_with("segments retransmit") {
+            &mut self.retransmitted
+        } else if let Some(rest) =
+            what.strip_prefix("data packets (").or_else(|| what.strip_prefix("data packet ("))
+        {
+            match rest.split_once(')') {
+                Some((_, "")) => &mut self.new,
+                Some((_, " retransmitted")) => &mut self.retransmitted,
+                _ => return false,
+            }
+        } else {
+            return false;
+        };
+        *counter = Some(count);
+        true
+    }
+}
+
+/// Reads `netstat -s` of Windows: below the heading of TCP eight lines `Name = 123` in every language,
+/// of which the last two are the segments sent and retransmitted. Returns the first line.
+fn windows(text: &str, counters: &mut SegmentCounters) -> Option<usize> {
+    let lines: Vec<&str> = text.lines().collect();
+    let heading = lines.iter().position(|line| {
+        line.contains("TCP") && (line.contains("IPv4") || line.contains("IPv6"))
+    })?;
+    let values: Vec<f64> = lines[heading + 1..]
+        .iter()
+        .skip_while(|line| line.trim().is_empty())
+        .map_while(|line| number(line.rsplit_once(" = ")?.1))
+        .collect();
+    let [.., sent, retransmitted] = values[..] else { return None };
+    if values.len() != 8 {
+        return None;
+    }
+    (counters.sent, counters.retransmitted) = (Some(sent), Some(retransmitted));
+    Some(heading + 1)
 }
 
 fn receiver_fault(name: &str, value: f64, what: &str, figures: &mut Figures) {
@@ -83,82 +144,6 @@ fn receiver_fault(name: &str, value: f64, what: &str, figures: &mut Figures) {
             "the host that printed the counters is too slow or too small: {value} {what}"
         ));
     }
-}
-
-/// Reads `ip -s link` and `ifconfig`.
-pub(super) fn devices(text: &str, figures: &mut Figures) -> Option<PastedSection> {
-    let (mut first, mut facts) = (None, Vec::new());
-    let mut device = String::new();
-    let lines: Vec<&str> = text.lines().collect();
-    for (index, line) in lines.iter().enumerate() {
-        let words: Vec<&str> = line.split_whitespace().collect();
-        let numbered =
-            words.first().is_some_and(|word| word.trim_end_matches(':').parse::<u32>().is_ok());
-        if numbered && line.contains("mtu ") {
-            device = words.get(1).map_or("", |name| name.trim_end_matches(':')).to_owned();
-        } else if line.contains("flags=") && line.contains("mtu ") {
-            device = words.first().map_or("", |name| name.trim_end_matches(':')).to_owned();
-        }
-        // The line after it has the values of these names.
-        let is_head = |head: &str| words.first() == Some(&head) && line.contains("errors");
-        if is_head("RX:") || is_head("TX:") {
-            let Some(values) = lines.get(index + 1) else { continue };
-            first.get_or_insert(index + 1);
-            let values: Vec<&str> = values.split_whitespace().collect();
-            let direction = words[0].trim_end_matches(':');
-            for (name, value) in words[1..].iter().zip(values) {
-                let counted = number(value).filter(|count| *count > 0.0);
-                let is_fault = matches!(
-                    *name,
-                    "errors" | "dropped" | "overrun" | "missed" | "carrsns" | "collsns"
-                );
-                if let Some(count) = counted.filter(|_| is_fault) {
-                    facts.push(format!("{device}: {count} {direction} {name}"));
-                    figures.device_faults.push(format!("{count} {direction} {name} of {device}"));
-                }
-            }
-        }
-        // `RX errors 0  dropped 12  overruns 0  frame 0`.
-        if matches!(words.first(), Some(&"RX" | &"TX")) && words.get(1) == Some(&"errors") {
-            first.get_or_insert(index + 1);
-            for pair in words[1..].chunks(2) {
-                let count =
-                    pair.get(1).and_then(|value| number(value)).filter(|count| *count > 0.0);
-                if let Some(count) = count {
-                    facts.push(format!("{device}: {count} {} {}", words[0], pair[0]));
-                    figures
-                        .device_faults
-                        .push(format!("{count} {} {} of {device}", words[0], pair[0]));
-                }
-            }
-        }
-    }
-    let line = first?;
-    if facts.is_empty() {
-        facts.push("no device counted errors or drops".to_owned());
-    }
-    Some(PastedSection { kind: "ip -s link", line, facts })
-}
-
-/// Reads `ethtool -S`: counters of faults above zero.
-pub(super) fn ethtool(text: &str, figures: &mut Figures) -> Option<PastedSection> {
-    const FAULT: &[&str] =
-        &["drop", "err", "miss", "discard", "fifo", "no_buf", "nobuf", "crc", "timeout", "overrun"];
-    let start = text.lines().position(|line| line.trim() == "NIC statistics:")?;
-    let mut facts = Vec::new();
-    for line in text.lines().skip(start + 1) {
-        let Some((name, value)) = line.trim().split_once(':') else { break };
-        let value = number(value).filter(|value| *value > 0.0);
-        if let Some(value) = value.filter(|_| FAULT.iter().any(|part| name.contains(part))) {
-            facts.push(format!("{name}: {value}"));
-            figures.device_faults.push(format!("{value} {name}"));
-        }
-    }
-    if facts.is_empty() {
-        facts.push("no counter of errors or drops is above zero".to_owned());
-    }
-    facts.truncate(12);
-    Some(PastedSection { kind: "ethtool -S", line: start + 1, facts })
 }
 
 /// Reads settings `net.ipv4.tcp_rmem = 4096 131072 6291456`.

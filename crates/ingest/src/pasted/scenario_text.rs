@@ -16,7 +16,8 @@ pub fn scenario(figures: &Figures) -> Option<String> {
     let rate = figures.rate.filter(|rate| (1e3..1e12).contains(rate))?;
     let rtt = figures.rtt.map(|(least, _)| least).filter(|rtt| (1e-3..LONGEST_RTT).contains(rtt));
     let half = (rtt.unwrap_or(GUESSED_RTT) / 2.0 * 1e6) as u64;
-    let loss = loss_share(figures).filter(|share| *share > 0.0 && *share < 0.5);
+    let loss =
+        loss_share(figures).or(figures.datagrams_lost).filter(|share| *share > 0.0 && *share < 0.5);
     let mut out = String::from("title = \"from a pasted text\"\nseed = 1\nduration = \"60s\"\n\n");
     out += "# Guess: a Linux sender with CUBIC; the text does not name the stack.\n";
     out += "[host.sender]\nprofile = \"linux-6.18\"\ncc = \"cubic\"\n\n[host.receiver]\nprofile = \"linux-6.18\"\n";
@@ -30,9 +31,14 @@ pub fn scenario(figures: &Figures) -> Option<String> {
     }
     out += "\n[[path]]\nfrom = \"sender\"\nto = \"receiver\"\nforward = [\n";
     if let Some(share) = loss {
+        let what = if figures.is_udp {
+            "the path loses the datagrams"
+        } else {
+            "each retransmission is a loss"
+        };
         let _ = writeln!(
             out,
-            "    {{ loss = \"{:.4}%\" }}, # guess: each retransmission is a loss, and losses are random",
+            "    {{ loss = \"{:.4}%\" }}, # guess: {what}, and losses are random",
             100.0 * share
         );
     }
@@ -48,12 +54,20 @@ pub fn scenario(figures: &Figures) -> Option<String> {
     };
     let _ = writeln!(out, "    {{ delay = \"{half}ns\" }}, # {source}\n]");
     let _ = writeln!(out, "return = [{{ delay = \"{half}ns\" }}]\n");
+    let streams = figures.streams.unwrap_or(1).clamp(1, 128);
+    out += "[[flow]]\nname = \"transfer\"\nfrom = \"sender\"\nto = \"receiver\"\n";
+    if figures.is_udp {
+        // iperf's datagrams in a path of 1,500 bytes.
+        let _ = writeln!(out, "udp = {{ size = \"1448B\", rate = \"{}bit/s\" }}", rate as u64);
+        return Some(out);
+    }
     let bytes =
         figures.bytes.or(figures.seconds.map(|seconds| seconds * rate / 8.0)).unwrap_or(10e6);
-    let bytes = bytes.clamp(1e5, 1e9) as u64;
-    let _ = writeln!(
-        out,
-        "[[flow]]\nname = \"transfer\"\nfrom = \"sender\"\nto = \"receiver\"\nbulk = \"{bytes}B\""
-    );
+    let bytes = (bytes / streams as f64).clamp(1e5, 1e9) as u64;
+    let _ = writeln!(out, "bulk = \"{bytes}B\"");
+    if streams > 1 {
+        let _ =
+            writeln!(out, "count = {streams} # guess: each stream has the same share of the bytes");
+    }
     Some(out)
 }

@@ -1,11 +1,10 @@
 //! What limits a transfer, as far as pasted figures carry, and the command that shows more.
 
-use super::facts::Figures;
+use super::facts::{Figures, MSS, RetransmitCount};
+use super::numbers::rounded;
 
 /// Line rates in bit/s, whose payload is about 95 %.
 const LINES: &[f64] = &[10e6, 100e6, 1e9, 2.5e9, 5e9, 10e9, 25e9, 40e9, 100e9];
-/// Payload of a segment with timestamps.
-const MSS: f64 = 1_448.0;
 /// Largest window without window scaling.
 const UNSCALED: f64 = 65_535.0;
 
@@ -24,8 +23,8 @@ pub(super) fn causes(figures: &Figures) -> Vec<PastedCause> {
         kernel_account(figures),
         receiver(figures),
         unscaled(figures),
-        loss(figures),
         devices(figures),
+        queues(figures),
         line(figures),
         buffers(figures),
         constant_window(figures),
@@ -38,6 +37,7 @@ pub(super) fn causes(figures: &Figures) -> Vec<PastedCause> {
     .into_iter()
     .flatten()
     .collect();
+    causes.extend(losses(figures));
     causes.extend(figures.faults.iter().map(|text| PastedCause {
         weight: 55,
         text: text.clone(),
@@ -74,6 +74,11 @@ pub(super) fn sockets(figures: &Figures) -> Vec<String> {
         ),
         "ackclock diagnose ss.txt".to_owned(),
     ]
+}
+
+/// The other host, or a word for it.
+fn host(figures: &Figures) -> &str {
+    figures.peer.as_deref().unwrap_or("HOST")
 }
 
 fn cause(weight: u32, text: String, next: Vec<String>) -> Option<PastedCause> {
@@ -118,7 +123,7 @@ fn unscaled(figures: &Figures) -> Option<PastedCause> {
         return None;
     }
     let most = figures.rtt.map_or(String::new(), |(_, rtt)| {
-        format!(": at most {:.2} Mbit/s at {rtt} ms", UNSCALED * 8.0 / rtt / 1e3)
+        format!(": at most {:.2} Mbit/s at {} ms", UNSCALED * 8.0 / rtt / 1e3, rounded(rtt))
     });
     cause(
         98,
@@ -127,32 +132,74 @@ fn unscaled(figures: &Figures) -> Option<PastedCause> {
     )
 }
 
-/// Fraction of segments retransmitted.
+/// Fraction of segments retransmitted, by the tool that describes the transfer best.
 pub(super) fn loss_share(figures: &Figures) -> Option<f64> {
-    let all = figures.segments.or(figures.bytes.map(|bytes| bytes / MSS))?;
-    figures.retransmits.map(|again| again / all.max(1.0))
+    figures.retransmit_count()?.share()
 }
 
-fn loss(figures: &Figures) -> Option<PastedCause> {
-    let share = loss_share(figures)?;
-    if share < 0.0005 || figures.datagrams_lost.is_some() {
+/// What each tool counted as retransmitted, of what the same tool counted as sent.
+fn losses(figures: &Figures) -> Vec<PastedCause> {
+    if figures.is_udp {
+        return Vec::new();
+    }
+    let best = figures.retransmit_count();
+    let mut counts: Vec<&RetransmitCount> = best.into_iter().collect();
+    // The transfer alone says more than all of the host since it booted.
+    counts.extend(
+        figures.retransmits.iter().filter(|count| {
+            best.is_some_and(|best| count.tool != best.tool) && count.is_since_boot
+        }),
+    );
+    counts.iter().enumerate().filter_map(|(rank, count)| loss(figures, count, rank == 0)).collect()
+}
+
+fn loss(figures: &Figures, count: &RetransmitCount, is_best: bool) -> Option<PastedCause> {
+    let again = count.retransmitted;
+    let Some(share) = count.share() else {
+        // Counted without what was sent: a few may be one packet in a million.
+        let of =
+            if count.is_since_boot { ", by all connections since the host booted" } else { "" };
+        let text = format!(
+            "{again} segments are retransmitted{of}; the text does not have how many were sent"
+        );
+        return if again > 0.0 { cause(41, text, capture(figures)) } else { None };
+    };
+    if share < 0.0005 {
         return None;
     }
-    let again = figures.retransmits?;
-    let mut text = format!(
-        "packets are lost or reordered: {again} retransmissions, {:.2} % of the segments",
-        100.0 * share
-    );
+    if !is_best {
+        let text = format!(
+            "all connections of the host, since it booted: {again} retransmissions, {:.2} % of the segments",
+            100.0 * share
+        );
+        return cause(if share >= 0.002 { 43 } else { 35 }, text, capture(figures));
+    }
+    let mut text = match count.is_percentage {
+        true => format!("packets are lost or reordered: {again:.2} % are retransmitted"),
+        false => format!(
+            "packets are lost or reordered: {again} retransmissions, {:.2} % of the segments",
+            100.0 * share
+        ),
+    };
     // Mathis et al. 1997: what one NewReno stream could have with such a loss.
     if let Some((_, rtt)) = figures.rtt.filter(|(_, rtt)| *rtt > 0.0) {
         let most = MSS * 8.0 / (rtt / 1e3) * (1.5 / share).sqrt();
         text += &format!(
-            ": a stream of NewReno has about {:.2} Mbit/s with it at {rtt} ms",
-            most / 1e6
+            ": a stream of NewReno has about {:.2} Mbit/s with it at {} ms",
+            most / 1e6,
+            rounded(rtt)
         );
     }
     let weight = if share >= 0.002 { 80 } else { 50 };
     cause(weight, text, capture(figures))
+}
+
+/// A queue of the host that printed its counters.
+fn queues(figures: &Figures) -> Option<PastedCause> {
+    let first = figures.queue_drops.first()?;
+    let text = format!("a queue of the host that printed it drops packets: {first}");
+    let next = "tc -s qdisc show; sleep 10; tc -s qdisc show   (during the transfer: whether dropped rises)";
+    cause(61, text, vec![next.to_owned()])
 }
 
 fn devices(figures: &Figures) -> Option<PastedCause> {
@@ -193,19 +240,20 @@ fn buffers(figures: &Figures) -> Option<PastedCause> {
     let (rate, (_, rtt)) = (figures.rate?, figures.rtt?);
     let in_flight = rate / figures.streams.unwrap_or(1).max(1) as f64 * rtt / 8e3;
     let buffers = [
-        (figures.receive_buffer.map(|size| size / 2.0), "receive", "tcp_rmem"),
-        (figures.send_buffer.map(|size| size / 2.0), "send", "tcp_wmem"),
-        (Some(UNSCALED), "unscaled receive", "tcp_window_scaling"),
+        (figures.receive_buffer.map(|size| size / 2.0), "a receive", "tcp_rmem"),
+        (figures.send_buffer.map(|size| size / 2.0), "a send", "tcp_wmem"),
+        (Some(UNSCALED), "an unscaled receive", "tcp_window_scaling"),
     ];
     let near = |size: f64| (0.75..=1.15).contains(&(in_flight / size));
     let (size, name, setting) = buffers.into_iter().find_map(|(size, name, setting)| {
         Some((size.filter(|size| near(*size))?, name, setting))
     })?;
     let text = format!(
-        "the rate is a {name} window of about {:.0} kB per round trip of {rtt} ms",
-        size / 1e3
+        "the rate is {name} window of about {:.0} kB per round trip of {} ms",
+        size / 1e3,
+        rounded(rtt)
     );
-    let lossless = figures.retransmits.is_some_and(|again| again == 0.0);
+    let lossless = figures.retransmit_count().is_some_and(|count| count.retransmitted == 0.0);
     cause(
         if lossless { 88 } else { 45 },
         text,
@@ -215,11 +263,13 @@ fn buffers(figures: &Figures) -> Option<PastedCause> {
 
 /// No retransmission, and a window that does not change: something else limits.
 fn constant_window(figures: &Figures) -> Option<PastedCause> {
-    let (least, mean, most) = figures.cwnd?;
-    if figures.retransmits? > 0.0 || most <= 0.0 {
+    let window = figures.cwnd?;
+    let is_lossless = figures.retransmit_count().is_some_and(|count| count.retransmitted == 0.0);
+    if !is_lossless || window.most <= 0.0 {
         return None;
     }
     let rate = figures.rate? / figures.streams.unwrap_or(1).max(1) as f64;
+    let mean = window.mean;
     let trip = mean * 8e3 / rate.max(1.0);
     let text = match figures.rtt {
         Some((_, rtt)) if rtt * 1.3 < trip => format!(
@@ -227,11 +277,17 @@ fn constant_window(figures: &Figures) -> Option<PastedCause> {
             mean / 1e3,
             rate * rtt / 8e6
         ),
-        _ if least >= most => format!(
+        // One sample does not show whether it changes.
+        _ if window.count < 2 || window.least < window.most => return None,
+        Some((_, rtt)) => format!(
+            "no packet is lost and cwnd stays at {:.0} kB, which the sender uses at {} ms: a window, a buffer or the application limits",
+            mean / 1e3,
+            rounded(rtt)
+        ),
+        None => format!(
             "no packet is lost and cwnd stays at {:.0} kB: a window, a buffer or the application limits, unless the round-trip time is {trip:.1} ms",
             mean / 1e3
         ),
-        _ => return None,
     };
     cause(65, text, sockets(figures))
 }
@@ -245,9 +301,10 @@ fn datagrams(figures: &Figures) -> Option<PastedCause> {
     cause(
         75,
         text,
-        vec![
-            "iperf3 -c HOST -u -b RATE   (with half the rate: whether the loss remains)".to_owned(),
-        ],
+        vec![format!(
+            "iperf3 -c {} -u -b RATE   (with half the rate: whether the loss remains)",
+            host(figures)
+        )],
     )
 }
 
@@ -257,24 +314,24 @@ fn probes(figures: &Figures) -> Option<PastedCause> {
     cause(
         if share >= 0.01 { 58 } else { 42 },
         text,
-        vec!["mtr -rwc 100 HOST   (the hop from which on packets are lost)".to_owned()],
+        vec![format!("mtr -rwc 100 {}   (the hop from which on packets are lost)", host(figures))],
     )
 }
 
-/// A round-trip time far above its least.
+/// A round-trip time far above its least. A full queue also loses probes, so it is before their loss.
 fn queue(figures: &Figures) -> Option<PastedCause> {
-    let ((least, mean), most) = (figures.rtt?, figures.rtt_max.unwrap_or_default());
-    let worst = most.max(mean);
+    let (least, worst) = figures.rtt_range?;
     if worst < 2.0 * least + 20.0 {
         return None;
     }
     let text = format!("a queue on the path delays packets: {worst:.1} ms, {least:.1} ms at least");
     cause(
-        52,
+        59,
         text,
-        vec![
-            "ping -i 0.2 HOST   (before and during the transfer: bufferbloat raises it)".to_owned(),
-        ],
+        vec![format!(
+            "ping -i 0.2 {}   (before and during the transfer: bufferbloat raises it)",
+            host(figures)
+        )],
     )
 }
 
@@ -306,7 +363,7 @@ fn application(figures: &Figures) -> Option<PastedCause> {
 
 /// What the texts do not have.
 pub(super) fn missing(figures: &Figures) -> Vec<(&'static str, String)> {
-    let peer = figures.peer.as_deref().unwrap_or("HOST");
+    let peer = host(figures);
     let mut missing = Vec::new();
     if figures.rate.is_none() {
         missing.push(("the rate of the transfer", format!("iperf3 -c {peer} -t 10")));
@@ -314,10 +371,10 @@ pub(super) fn missing(figures: &Figures) -> Vec<(&'static str, String)> {
     if figures.rtt.is_none() {
         missing.push(("the round-trip time", format!("ping -c 20 {peer}")));
     }
-    if figures.retransmits.is_none() && figures.datagrams_lost.is_none() {
+    if figures.retransmits.is_empty() && !figures.is_udp {
         missing.push(("whether packets are lost", "nstat -z TcpRetransSegs TcpOutSegs".to_owned()));
     }
-    if figures.limited.is_none() && figures.datagrams_lost.is_none() {
+    if figures.limited.is_none() && !figures.is_udp {
         let command = format!("ss -tin dst {peer}   (at the sender, during the transfer)");
         missing.push(("what limits the sender by its kernel's account", command));
     }

@@ -83,6 +83,12 @@ pub(super) fn generation(
     })
 }
 
+/// The version of the code that wrote a file, which is not in the drafts: quic-go has it beside the title.
+pub(super) fn code_version(top: &Map<String, Value>, trace: &Map<String, Value>) -> String {
+    let of = |map: &Map<String, Value>| map.get("code_version")?.as_str().map(str::to_owned);
+    of(top).or_else(|| of(trace)).unwrap_or_default()
+}
+
 /// Decodes the metadata of a trace, and the context for its events.
 pub(super) fn trace(
     map: Map<String, Value>,

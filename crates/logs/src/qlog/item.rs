@@ -65,6 +65,8 @@ pub struct FileInfo {
     pub container: Container,
     /// Title of the file.
     pub title: String,
+    /// Version of the code that wrote the file; empty if unknown.
+    pub code_version: String,
     /// The trace whose events follow.
     pub trace: Trace,
 }

@@ -203,13 +203,14 @@ impl<R: BufRead> QlogReader<R> {
     fn begin(&mut self, fields: Map<String, Value>, place: (u64, u64)) {
         let mut problems = Vec::new();
         let generation = header::generation(&self.top, &mut problems);
+        let code_version = header::code_version(&self.top, &fields);
         let (trace, context) = header::trace(fields, &mut problems);
         self.context = context;
         self.headed = true;
         self.field_bytes = 0;
         let title = self.top.get("title").and_then(Value::as_str).unwrap_or_default();
-        let info =
-            FileInfo { generation, container: self.container, title: title.to_owned(), trace };
+        let (container, title) = (self.container, title.to_owned());
+        let info = FileInfo { generation, container, title, code_version, trace };
         self.ready.push_back(QlogItem::Header(Box::new(info)));
         self.problems(place, problems);
     }

@@ -1,7 +1,7 @@
 //! Senders of QUIC stacks in use, from the sources of their public repositories, looked at in November 2026: facts
 //! only. Values without a comment are those of [`RFC9002`], which the sources have too.
 //!
-//! They are not compared with the stacks themselves. docs/quic.md lists what of each is not modelled.
+//! docs/quic.md lists which of them are compared with the stacks themselves, and what of each is not modelled.
 
 use cc::quic_newreno::QuicNewRenoParams;
 use units::Duration;

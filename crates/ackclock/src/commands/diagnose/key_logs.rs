@@ -15,7 +15,10 @@ const SHARED: &str = "sslkeylog.txt";
 const LARGEST: u64 = 1 << 29;
 
 /// The secrets for these captures: of the file that is named, or else of those beside the captures.
-pub(super) fn read(named: Option<&Path>, captures: &[PathBuf]) -> Result<KeyLog, Failure> {
+pub(in crate::commands) fn read(
+    named: Option<&Path>,
+    captures: &[PathBuf],
+) -> Result<KeyLog, Failure> {
     if let Some(path) = named {
         return read_one(path);
     }

@@ -88,8 +88,9 @@ pub(super) fn reader(
         };
         return;
     };
-    let bytes = if span.bytes > 0 { span.bytes } else { analysis.bytes() };
-    let needed = bytes as f64 * rtt as f64 / span.ns.max(1) as f64;
+    // ACKs between the stretches carry what the limit let pass, too.
+    let rate = (span.bytes as f64 * 1e9 / span.ns.max(1) as f64).max(analysis.goodput());
+    let needed = rate * rtt as f64 / 1e9;
     let of_host = if analysis.is_sender() { "the receiver" } else { "this host" };
     if first as f64 >= AMPLE * needed {
         found.kind = "slow-reader";
@@ -192,6 +193,7 @@ pub(super) fn episodes(
 ) -> Option<EpisodeSum> {
     let mut sum = EpisodeSum::default();
     let mut parts = [QuicSpan::default(); 2];
+    let mut stalls = 0;
     for episode in analysis.episodes.iter().filter(|episode| keep(episode)) {
         if sum.count == 0 {
             (sum.interval.0, sum.events.0) = (episode.at, episode.events.0);
@@ -199,6 +201,7 @@ pub(super) fn episodes(
         sum.count += 1;
         sum.lost += episode.lost;
         sum.spurious += episode.spurious;
+        stalls += episode.stall;
         sum.span.merge(&episode.span);
         sum.interval.1 = sum.interval.1.max(episode.at).max(episode.span.interval.1);
         sum.events.1 = sum.events.1.max(episode.events.1).max(episode.span.events.1);
@@ -206,18 +209,20 @@ pub(super) fn episodes(
         let is_late = analysis.path_drop_at().is_some_and(|at| episode.at >= at);
         parts[usize::from(is_late)].merge(&episode.span);
     }
-    sum.cost = parts.iter().map(|part| analysis.lost_time(part)).sum();
+    sum.cost = parts.iter().map(|part| analysis.lost_time(part)).sum::<u64>() + stalls;
     (sum.count > 0).then_some(sum)
 }
 
 /// Lost time in ns of a window that no congestion event explains, after the first one: without it, slow start would have gone
-/// on. It is that of the events that `keep` selects if these are most.
+/// on. It is that of an outage if that was the first; else that of the events that `keep` selects if these are most.
 pub(super) fn regrowth(analysis: &QuicAnalysis, keep: impl Fn(&QuicEpisode) -> bool) -> u64 {
-    let kept = analysis.episodes.iter().filter(|episode| keep(episode)).count();
-    match kept * 2 > analysis.episodes.len() {
-        true => analysis.lost_time(&analysis.plain_window),
-        false => 0,
-    }
+    let all = &analysis.episodes;
+    let outage = all.first().filter(|first| first.after_outage);
+    let is_its = match outage {
+        Some(first) => keep(first),
+        None => all.iter().filter(|episode| keep(episode)).count() * 2 > all.len(),
+    };
+    if is_its { analysis.lost_time(&analysis.plain_window) } else { 0 }
 }
 
 /// Whether most packets of a congestion event arrived, so that it was spurious.

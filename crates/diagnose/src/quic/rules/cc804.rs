@@ -62,7 +62,6 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
         Some(false) => "this host closed the connection",
         None => "the connection was closed",
     };
-    let silence = analysis.budget.of(crate::quic::QuicLimiter::Idle).ns;
     let title = match (close.idle_timeout, close.by_peer) {
         (true, Some(true)) => "the peer closed the connection after its idle timeout".to_owned(),
         (true, _) => "the connection ended by the idle timeout".to_owned(),
@@ -73,7 +72,12 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
         .with([number("at_s", seconds(close.at), "closed at", time(close.at))]);
     found.cause = match (close.reason.is_empty(), close.idle_timeout) {
         (false, _) => format!("the reason in the log: {}", close.reason),
-        (true, true) => format!("nothing was received for the timeout; idle {}", time(silence)),
+        (true, true) => match analysis.last_received {
+            Some(at) => {
+                format!("nothing was received for {} before", time(close.at.saturating_sub(at)))
+            }
+            None => "nothing was ever received".to_owned(),
+        },
         (true, false) => "the log has no reason".to_owned(),
     };
     // An idle timeout after the last data, all of them acknowledged, is the usual end.

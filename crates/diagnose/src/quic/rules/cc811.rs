@@ -84,6 +84,9 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
     if analysis.passed_over > 0 {
         return Some(passed_over(analysis));
     }
+    // Those of a change of the path are CC853's.
+    let is_loss =
+        |episode: &QuicEpisode| is_loss(episode) && !super::cc853::is_of_change(analysis, episode);
     let sum = episodes(analysis, is_loss)?;
     // A queue that others fill, too, drops packets of both.
     let cost = match time_of_others(analysis) {
@@ -175,6 +178,7 @@ fn passed_over(analysis: &QuicAnalysis) -> Finding {
     let mut found = finding(analysis, &RULE, cost, title)
         .with([count("lost_packets", lost, "lost", format!("{lost} of {} sent", analysis.sent))])
         .because("packets were dropped on the path or in a socket buffer")
+        .unseen(if cost > 0 { bound(analysis) } else { "" })
         .unseen(match sum {
             Some(_) => "which of them caused a congestion event: the log has no event of a loss",
             None => {

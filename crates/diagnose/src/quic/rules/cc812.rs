@@ -42,6 +42,20 @@ threshold below 3 and allows an adaptive one; few stacks adapt it, and few undo 
     ],
 };
 
+/// Whether the packets arrived in order, but after the sender's timeouts.
+const fn is_late(analysis: &QuicAnalysis) -> bool {
+    analysis.spurious > 0 && analysis.reordering.packets == 0
+}
+
+fn overtaken(analysis: &QuicAnalysis) -> String {
+    let threshold = analysis.reordering_threshold.unwrap_or(3);
+    match analysis.reordering.packets {
+        0 if is_late(analysis) => "by none".to_owned(),
+        0 => format!("not in the log by how many packets; the threshold is {threshold}"),
+        most => format!("by up to {}; the threshold is {threshold}", many(most, "packet")),
+    }
+}
+
 fn check(analysis: &QuicAnalysis) -> Option<Finding> {
     let arrived = analysis.spurious.max(analysis.reported_spurious);
     let lost = analysis.all_lost();
@@ -62,16 +76,7 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
                 "spurious",
                 format!("{arrived} of {lost} declared lost"),
             ),
-            count(
-                "overtaken_by_packets",
-                reordering.packets,
-                "overtaken",
-                format!(
-                    "by up to {}; the threshold is {}",
-                    many(reordering.packets, "packet"),
-                    analysis.reordering_threshold.unwrap_or(3)
-                ),
-            ),
+            count("overtaken_by_packets", reordering.packets, "overtaken", overtaken(analysis)),
             number(
                 "late_s",
                 seconds(reordering.late),
@@ -101,7 +106,11 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
             ),
         ])
         .with(path_rate(analysis))
-        .because("the path reorders packets by more than the sender's thresholds allow")
+        .because(if is_late(analysis) {
+            "the packets or their ACKs came late, after all others: no later packet overtook them"
+        } else {
+            "the path reorders packets by more than the sender's thresholds allow"
+        })
         .unseen(if cost > 0 { bound(analysis) } else { "" });
     // Most losses of the connection are none: a fault even where the cost cannot be computed.
     let mostly = arrived * 2 > lost && arrived >= 10;

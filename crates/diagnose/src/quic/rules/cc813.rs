@@ -5,11 +5,12 @@
 //!
 //! If the last three have no answer, the connection failed.
 //!
-//! Cost: the silence less a round trip for each timeout, when the acknowledgment would have come; and, after several
-//! timeouts in a row, the time until the window was regained, less what its bytes take at the rate of the bottleneck.
+//! Cost: the silence since the acknowledgments were due; and, after an outage, the time until the window was regained and
+//! in which it is still too small afterwards, less what its bytes take at the rate of the bottleneck.
 
 use super::QuicRule;
-use super::case::{episodes, finding};
+use super::case::{episodes, finding, regrowth};
+use crate::quic::analysis::QuicEpisode;
 use crate::quic::clock::{interval, seconds, time};
 use crate::quic::{QuicAnalysis, QuicLimiter};
 use crate::rules::{DEAD_PATH, Finding, Remedy, RemedyHost, count, many, number};
@@ -54,11 +55,9 @@ fn usual_round_trip(analysis: &QuicAnalysis) -> u64 {
     analysis.round_trips.map_or(0, |[_, smoothed, _]| smoothed)
 }
 
-/// The silence before probe timeouts in ns, less a round trip for each.
+/// The silence before probe timeouts in ns, since the ACKs were due.
 pub(super) fn waits(analysis: &QuicAnalysis) -> u64 {
-    let after = analysis.timeouts - analysis.handshake.timeouts.min(analysis.timeouts);
-    let waited = analysis.budget.of(QuicLimiter::Timeout).ns;
-    waited.saturating_sub(after.saturating_mul(usual_round_trip(analysis)))
+    analysis.budget.of(QuicLimiter::Timeout).ns.saturating_sub(analysis.acks_due)
 }
 
 fn check(analysis: &QuicAnalysis) -> Option<Finding> {
@@ -72,10 +71,11 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
     }
     // The window that an outage reduced is a part of its cost. One that collapsed has a finding of its own, CC814, which
     // has the waits, too.
-    let reduced = episodes(analysis, |episode| episode.after_outage);
+    let is_outage = |episode: &QuicEpisode| episode.after_outage;
+    let reduced = episodes(analysis, is_outage).map_or(0, |sum| sum.cost);
     let cost = match super::cc814::follows_outage(analysis) {
         true => 0,
-        false => waits(analysis).saturating_add(reduced.map_or(0, |sum| sum.cost)),
+        false => waits(analysis) + reduced + regrowth(analysis, is_outage),
     };
     let chain = analysis.max_timeouts;
     let title = match chain {
@@ -107,6 +107,8 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
         ])
         .because(if chain > 1 {
             "nothing came back for several timeouts: the path or the peer was gone"
+        } else if analysis.episodes.iter().any(is_outage) {
+            "nothing of a full window arrived: the path was gone for a while"
         } else {
             "the last packets of a flight, or all of their acknowledgments, were lost or late"
         });

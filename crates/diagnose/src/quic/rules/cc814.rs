@@ -4,10 +4,11 @@
 //! by a window of at most two datagrams (RFC 9002 section 7.2) that was more than four before.
 //!
 //! Cost: the time in which the window limited the sender until it was regained, less the time its
-//! bytes take at the rate of the bottleneck; and the waits for the timeouts of the outage that it follows.
+//! bytes take at the rate of the bottleneck; after an outage also the waits for its timeouts, and the time in which the window
+//! is still too small afterwards.
 
 use super::QuicRule;
-use super::case::{bound, episodes, finding, path_rate};
+use super::case::{bound, episodes, finding, path_rate, regrowth};
 use crate::quic::QuicAnalysis;
 use crate::quic::clock::{interval, seconds, time};
 use crate::rules::{Finding, Remedy, RemedyHost, count, many, number, size};
@@ -42,7 +43,10 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
     let sum = episodes(analysis, |episode| episode.persistent)?;
     let others = || episodes(analysis, |episode| episode.persistent && !episode.after_outage);
     let cost = match follows_outage(analysis) {
-        true => sum.cost.saturating_add(super::cc813::waits(analysis)),
+        true => {
+            let grown = regrowth(analysis, |episode| episode.after_outage);
+            sum.cost + super::cc813::waits(analysis) + grown
+        }
         false => others().map_or(0, |sum| sum.cost),
     };
     let low =

@@ -3,11 +3,13 @@
 //! Checks for path challenges after the handshake (RFC 9000 section 8.2) and the window around
 //! them: a new path begins with the initial window and round trip (section 9.4).
 //!
-//! Cost: none of its own; slow start on the new path is in the time budget.
+//! Cost: if the window was reset to less than half, that of the congestion events which the change began; slow start on the
+//! new path is in the time budget.
 
 use super::QuicRule;
-use super::case::finding;
+use super::case::{episodes, finding};
 use crate::quic::QuicAnalysis;
+use crate::quic::analysis::QuicEpisode;
 use crate::quic::clock::{interval, seconds, time};
 use crate::rules::{Finding, Remedy, RemedyHost, Severity, count, many, number, size};
 
@@ -28,13 +30,26 @@ that change addresses, keep a transfer in slow start.",
     ],
 };
 
+/// Round trips in which the losses of a change are found, and the window is that of a new path.
+pub(in crate::quic) const CHANGE_TRIPS: u64 = 3;
+
+/// Whether a congestion event began with the packets that the change of the path lost.
+pub(super) fn is_of_change(analysis: &QuicAnalysis, episode: &QuicEpisode) -> bool {
+    let (challenges, at, _) = analysis.challenges;
+    let is_reset = analysis.challenge_windows.is_some_and(|(before, after)| after * 2 < before);
+    let trip = analysis.mean_rtt.unwrap_or(0).saturating_mul(CHANGE_TRIPS);
+    challenges > 0 && is_reset && episode.at.abs_diff(at) <= trip
+}
+
 fn check(analysis: &QuicAnalysis) -> Option<Finding> {
     let (challenges, at, event) = analysis.challenges;
     if challenges == 0 {
         return None;
     }
     let title = format!("the path was validated again, first at {}", time(at));
-    let mut found = finding(analysis, &RULE, 0, title)
+    // The window that was reset is that of the congestion event that the change falls into.
+    let reset = episodes(analysis, |episode| is_of_change(analysis, episode));
+    let mut found = finding(analysis, &RULE, reset.map_or(0, |sum| sum.cost), title)
         .at(interval((at, analysis.last)), (event, event))
         .with([
             count(
@@ -49,8 +64,9 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
     if let Some((before, after)) = analysis.challenge_windows {
         let text = format!("{} before, {} at least since", size(before), size(after));
         found = found.with([count("window_after_bytes", after, "window", text)]);
-        if after * 2 < before && challenges > 2 {
-            found.severity = Severity::Warning;
+        // What the sender regains on the new path, that of the old one had reached.
+        if after * 2 < before {
+            found.severity = found.severity.max(Severity::Warning);
         }
     }
     Some(found)

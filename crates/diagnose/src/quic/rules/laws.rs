@@ -2,15 +2,16 @@
 //!
 //! A cost lies within the interval of its finding, which lies within the connection. No finding costs more than what the
 //! transfer took beyond its bytes at the rate of the bottleneck, where that is known, nor do those above a note together;
-//! where it is not, they cost no more than the connection took. What a sender's first round trips take while its window
+//! where it is not, they cost no more than the connection took. Where the limit of most of the time is not known, what costs less
+//! is a note. What a sender's first round trips take while its window
 //! doubles is a cost of slow start only.
 
 use units::Duration;
 
 use super::SLOW_START;
 use super::case::{avoidable, severity};
-use crate::quic::QuicAnalysis;
 use crate::quic::clock::interval;
+use crate::quic::{QuicAnalysis, QuicLimiter};
 use crate::rules::laws::widened;
 use crate::rules::{Finding, Severity};
 
@@ -32,6 +33,15 @@ pub(super) fn obey(finding: &mut Finding, analysis: &QuicAnalysis) {
     if finding.cost < stated && !finding.is_failure {
         finding.severity = finding.severity.min(severity(analysis, finding.cost.as_nanos()));
     }
+    // What limited most of the time is not known: a smaller share is no verdict.
+    let unknown = Duration::from_nanos(analysis.time(QuicLimiter::Unknown));
+    if analysis.is_limit_unknown()
+        && !finding.cost.is_zero()
+        && finding.cost < unknown
+        && !finding.is_failure
+    {
+        finding.severity = Severity::Note;
+    }
     let bounds = interval((analysis.first, analysis.last));
     finding.interval = widened(finding.interval, finding.cost, bounds);
 }
@@ -46,5 +56,28 @@ pub(super) fn obey_together(findings: &mut [Finding], analysis: &QuicAnalysis) {
             finding.severity = finding.severity.min(severity(analysis, left.as_nanos()));
         }
         left = left.saturating_sub(finding.cost);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::case::finding;
+    use super::super::cc834::RULE;
+    use super::*;
+
+    /// Of a second 200 ms are slow start; what limited the rest is not known.
+    #[test]
+    fn a_small_share_is_no_verdict_where_most_is_unknown() {
+        for (limiter, severity) in
+            [(QuicLimiter::Unknown, Severity::Note), (QuicLimiter::Application, Severity::Warning)]
+        {
+            let mut analysis = QuicAnalysis { last: 1_000_000_000, ..QuicAnalysis::default() };
+            analysis.budget.spans[limiter as usize].add(0, 800_000_000, 1);
+            let slow_start = &mut analysis.budget.spans[QuicLimiter::SlowStart as usize];
+            slow_start.add(800_000_000, 1_000_000_000, 2);
+            let mut found = finding(&analysis, &RULE, 200_000_000, "slow start".to_owned());
+            obey(&mut found, &analysis);
+            assert_eq!(found.severity, severity);
+        }
     }
 }

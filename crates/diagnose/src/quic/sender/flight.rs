@@ -86,6 +86,34 @@ impl FlightMeter {
     }
 }
 
+/// Since when the bottleneck has not been idle: each packet waited there for at least the time since the one before it
+/// arrived. A short flight waits behind itself, but not behind the flight before.
+#[derive(Debug, Default)]
+pub(super) struct BusyMeter {
+    since: Option<Instant>,
+    last: Option<Instant>,
+}
+
+impl BusyMeter {
+    /// A packet arrived at `at`, as its acknowledgment shows, after it had waited on the path; returns for how long the
+    /// bottleneck had been idle since the packet before.
+    pub(super) fn arrived(&mut self, at: Instant, waited: Duration) -> Duration {
+        let gap = self.last.map_or(Duration::ZERO, |last| at.since(last));
+        if waited.is_zero() {
+            self.since = None;
+        } else if waited < gap || self.since.is_none() {
+            self.since = Some(at);
+        }
+        self.last = self.last.max(Some(at));
+        gap.saturating_sub(waited)
+    }
+
+    /// Whether it was busy from then on.
+    pub(super) fn is_busy_since(&self, from: Instant) -> bool {
+        self.since.is_some_and(|since| since <= from)
+    }
+}
+
 /// Bytes that were delivered, and the largest rate of them.
 #[derive(Debug)]
 pub(super) struct DeliveryMeter {
@@ -129,8 +157,8 @@ impl DeliveryMeter {
     }
 
     /// Counts `bytes` that an acknowledgment delivers; `newest` is the last of its packets that was sent.
-    /// Takes a rate from it over at least `min_rtt`, which is `None` if no queue shows that the
-    /// bottleneck was busy.
+    /// Takes a rate from it over at least `min_rtt`, which is `None` if nothing shows that the
+    /// bottleneck was busy all the time.
     pub(super) fn add(
         &mut self,
         at: Instant,
@@ -167,6 +195,13 @@ impl DeliveryMeter {
         let drained = rate.unwrap_or(self.recent) * at.since(self.backlog_at).as_secs_f64();
         self.backlog = (self.backlog - drained).max(0.0) + bytes as f64;
         self.backlog_at = at;
+    }
+
+    /// Time that bytes take at the rate of the bottleneck, `rate` or that of the deliveries; `None` if it is not known.
+    pub(super) fn time_of(&self, bytes: u64, rate: Option<f64>) -> Option<Duration> {
+        let rate = rate.unwrap_or(self.recent);
+        let ns = bytes as f64 * 1e9 / rate;
+        (rate > 0.0 && ns < 1e15).then(|| Duration::from_nanos(ns as u64))
     }
 
     /// When the bottleneck has carried all that was sent, as far as its rate is known: `rate`, or that of the deliveries.
@@ -212,5 +247,29 @@ mod tests {
         flight.add(1_000);
         flight.remove(4_000);
         assert_eq!(flight.bytes(), 6_000);
+    }
+
+    #[test]
+    fn a_flight_that_waits_behind_itself_does_not_keep_the_bottleneck_busy() {
+        let ms = Duration::from_millis;
+        let at = |n| Instant::ZERO + ms(n);
+        // 20 packets 1 ms apart each 60 ms, whose waits grow from 1 to 20 ms.
+        let mut busy = BusyMeter::default();
+        for flight in 0..5 {
+            for n in 1..=20 {
+                busy.arrived(at(100 + 60 * flight + n), ms(n));
+            }
+        }
+        assert!(busy.is_busy_since(at(342)) && !busy.is_busy_since(at(320)));
+        // A packet that waited 10 ms, 40 ms after another one, shows that nothing was served for 30 ms.
+        let mut busy = BusyMeter::default();
+        assert_eq!(busy.arrived(at(100), ms(20)), Duration::ZERO);
+        assert_eq!(busy.arrived(at(140), ms(10)), ms(30));
+        // A window of 80 ms of queue, packets 1 ms apart.
+        let mut busy = BusyMeter::default();
+        for n in 0..200 {
+            busy.arrived(at(100 + n), ms(80));
+        }
+        assert!(busy.is_busy_since(at(100)));
     }
 }

@@ -7,6 +7,7 @@ use super::window::ReportedState;
 use crate::quic::analysis::QuicAnalysis;
 use crate::quic::clock::LogEvent;
 use crate::quic::record::QuicMetrics;
+use crate::quic::rules::cc853::CHANGE_TRIPS;
 
 impl QuicSender {
     pub(in crate::quic) fn metrics(
@@ -25,7 +26,10 @@ impl QuicSender {
             out.max_in_flight = out.max_in_flight.max(Some(flight));
             self.flight.on_sum(flight);
         }
-        self.logged_round_trips(out, metrics);
+        // Until an acknowledgment the log has the initial round trip, which is none.
+        if out.acks > 0 || out.handshake.complete.is_some() || !has_packets(out) {
+            self.logged_round_trips(out, metrics);
+        }
         // Logs write all ones for an unset threshold.
         if let Some(ssthresh) = metrics.ssthresh {
             let set = Some(ssthresh).filter(|&bytes| bytes < u64::from(u32::MAX));
@@ -64,7 +68,10 @@ impl QuicSender {
         let windows = out.windows.get_or_insert([window; 3]);
         (windows[1], windows[2]) = (windows[1].max(window), window);
         self.window.set(now.at, window);
+        let trip = self.round_trips.smoothed.map_or(0, Duration::as_nanos);
+        let on_change = now.ns() <= out.challenges.1.saturating_add(trip * CHANGE_TRIPS);
         if out.challenges.0 > 0
+            && on_change
             && let Some((_, after)) = &mut out.challenge_windows
         {
             *after = (*after).min(window);
@@ -110,4 +117,9 @@ impl QuicSender {
             episode.persistent = true;
         }
     }
+}
+
+/// Whether the log has packets, so that the first acknowledgment shows.
+const fn has_packets(out: &QuicAnalysis) -> bool {
+    out.sent + out.received > 0
 }

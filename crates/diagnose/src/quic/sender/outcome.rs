@@ -30,7 +30,10 @@ impl QuicSender {
         let busy = out.budget.of(QuicLimiter::Path).ns;
         out.policer = self.outcomes.policer(self.round_trips.min);
         // Where the data have one rate, it is that of their bottleneck.
-        let back = if self.spacing.is_single() { None } else { self.returning.found() };
+        let back = match self.spacing.is_single() {
+            true => handshake_rate(out).and_then(|rate| self.returning.steady(rate)),
+            false => self.returning.found(),
+        };
         out.return_path = back.map(|back| back.rate);
         out.spacing = if back.is_none() { self.spacing.found() } else { None };
         let (rate, min_rtt) = (self.delivery.rate, self.round_trips.min.map(Duration::as_nanos));
@@ -38,7 +41,8 @@ impl QuicSender {
         let is_seen =
             |back: ReturnPath| back.is_thinned && out.episodes.iter().any(|one| one.is_queued);
         let is_of_path = rate > 0.0 && back.is_none_or(is_seen);
-        let delivered = (is_of_path && min_rtt.is_some_and(|min| busy >= min)).then_some(rate);
+        let is_lasting = min_rtt.is_some_and(|min| busy >= min) || out.ce > 0;
+        let delivered = (is_of_path && is_lasting).then_some(rate);
         out.bottleneck = out.spacing.map(|spacing| spacing.rate).or(delivered);
         out.path_drop = match out.spacing {
             Some(QuicSpacing { rate, fell: Some((at, after)), .. }) => {
@@ -62,4 +66,12 @@ impl QuicSender {
             out.datagram = MIN_DATAGRAM;
         }
     }
+}
+
+/// Rate in bytes per second of the peer's packets of the handshake, beyond its round trip.
+fn handshake_rate(out: &QuicAnalysis) -> Option<f64> {
+    let [min, ..] = out.round_trips?;
+    let beyond = out.handshake.duration()?.saturating_sub(min);
+    let is_slow = beyond > min && out.handshake.timeouts == 0;
+    is_slow.then(|| out.handshake.bytes_received() as f64 * 1e9 / beyond as f64)
 }

@@ -27,6 +27,9 @@ const BEHIND: u64 = 3;
 /// ACKs were lost if each acknowledges this many times what they did at first.
 const THINNED: f64 = 1.5;
 
+/// Rates of the way back that are the same within this ratio: the peer computes for a part of the handshake.
+const SAME: f64 = 1.25;
+
 /// The time between two ACKs in ns, the length of the second, and the bytes that it acknowledges.
 #[derive(Debug, Clone, Copy)]
 struct AckInterval {
@@ -114,6 +117,16 @@ impl ReturnMeter {
         (is_usual && from * FASTER <= all.len()).then(|| all[from..from + count].to_vec())
     }
 
+    /// The rate of a way back on which ACKs of one length for as many bytes each wait, so that both proportions explain them:
+    /// that of the peer's packets of the handshake, `handshake`, decides.
+    pub(super) fn steady(&self, handshake: f64) -> Option<ReturnPath> {
+        let all = self.usual()?;
+        let sum = |of: fn(&AckInterval) -> f64| all.iter().map(of).sum::<f64>();
+        let rate = sum(|one| one.length) * 1e9 / sum(|one| one.gap);
+        let is_same = rate <= handshake * SAME && handshake <= rate * SAME;
+        is_same.then_some(ReturnPath { rate, is_thinned: false })
+    }
+
     /// The way back, if it is the limit.
     pub(super) fn found(&self) -> Option<ReturnPath> {
         let all = self.usual()?;
@@ -156,6 +169,22 @@ mod tests {
             }
             assert_eq!(meter.found().is_some(), of_return);
         }
+    }
+
+    /// ACKs of one length for two packets each: the handshake shows whether they waited on the way back.
+    #[test]
+    fn the_handshake_shows_what_even_acks_do_not() {
+        let mut meter = ReturnMeter::default();
+        let mut at = Instant::ZERO;
+        for _ in 0..100_u64 {
+            at += Duration::from_nanos(68 * 100_000);
+            meter.ack(at, Some(40), 2 * 1_200, (true, Duration::from_millis(100)));
+        }
+        assert_eq!(meter.found(), None);
+        // 68 bytes in 6.8 ms.
+        let back = meter.steady(9_000.0).unwrap();
+        assert!((back.rate - 10_000.0).abs() < 1.0, "{back:?}");
+        assert_eq!(meter.steady(20_000.0), None);
     }
 
     /// ACKs that are late in half of the cases, as those of a queue of the data: the others show the way back.

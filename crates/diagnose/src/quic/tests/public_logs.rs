@@ -26,20 +26,22 @@ fn a_lost_probe_of_the_path_mtu_is_no_congestion() {
     assert!(!codes.contains(&"CC811"), "{codes:?}");
 }
 
-/// Windows of 10 kB over 2 s, acknowledged 30 ms late: 10 kB of 2.03 s in 30 ms are 148 bytes, less than a
+/// A window of 10 kB, spread over 2 s and acknowledged 30 ms late: 10 kB of 2.03 s in 30 ms are 148 bytes, less than a
 /// datagram, so the bottleneck has no queue. Over 100 ms and 60 ms of delay they are 3,750 bytes.
 #[test]
 fn a_delay_in_which_no_datagram_fits_is_no_queue() {
     for (rtt, late, queue) in [(2_000, 30, false), (100, 60, true)] {
         let mut log = Log::new(true);
         log.window(0, 10_000);
-        let mut at = 0;
-        for round in 0..12 {
-            for n in 0..10 {
-                log.data(at, round * 10 + n, 1_000);
+        let step = (rtt + late) / 10;
+        for n in 0..150 {
+            if n >= 10 {
+                log.ack(n * step, n - 10, n - 10);
             }
-            at += if round == 0 { rtt } else { rtt + late };
-            log.ack(at, 0, round * 10 + 9);
+            log.data(n * step, n, 1_000);
+            // The shortest round trip.
+            let metrics = QuicMetrics { min_rtt: Some(rtt * MS), ..QuicMetrics::default() };
+            log.push(n * step, &QuicRecord::Metrics(metrics));
         }
         let (analysis, diagnosis) = log.finish();
         assert_eq!(analysis.is_bottleneck_known(), queue, "{:?}", analysis.bottleneck);

@@ -7,8 +7,9 @@ use packet::Dir;
 use packet::quic::{ConnectionId, QuicVersion};
 use packet::wire::Endpoints;
 
-use super::{DecryptedCounts, QuicClientHello};
+use super::{CapturedQuicTable, DecryptedCounts, QuicClientHello};
 use crate::inputs::quic::beside::SeenDatagram;
+
 /// A QUIC connection of a capture.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CapturedQuicConnection {
@@ -71,6 +72,52 @@ pub struct QuicCounts {
     pub datagrams: u64,
     /// Connections that were not analysed, as there were too many.
     pub left_out: u64,
+    /// Connections whose secrets were given, by key logs and the file itself.
+    pub secrets: u64,
     /// Datagrams among the others until a Version Negotiation showed that they are QUIC.
     pub(in crate::inputs) recovered: u64,
+}
+
+impl CapturedQuicTable {
+    /// Ends the file: its connections, and the time of the first datagram.
+    pub(in crate::inputs) fn finish(mut self, file: usize) -> Vec<CapturedQuicConnection> {
+        self.end_secrets();
+        if let Some((index, held)) = self.held.take() {
+            self.analyse(index, &held);
+        }
+        let connections = self.open.into_iter().filter_map(|open| {
+            let analysis = open.analyzer.finish()?;
+            let decrypted = open.decryption.and_then(|one| {
+                // The host that the capture point is nearer to.
+                let is_client = analysis
+                    .handshake
+                    .round_trip
+                    .is_none_or(|trip| trip.client_side <= trip.server_side);
+                let (analysis, counts) = one.finish(is_client)?;
+                Some(Box::new((is_client, analysis, counts)))
+            });
+            Some(CapturedQuicConnection {
+                file,
+                interface: open.interface as usize,
+                number: 0,
+                ends: open.ends,
+                has_opening: open.has_opening,
+                versions: open.versions,
+                offered: open.offered,
+                ids: open.ids,
+                client_hello: open.hello.finish(),
+                id_changes: open.id_changes,
+                migrations: open.migrations,
+                datagrams: open.datagrams,
+                is_decrypted: decrypted.is_some(),
+                analysis,
+                decrypted,
+            })
+        });
+        let mut connections: Vec<_> = connections.collect();
+        for (number, one) in connections.iter_mut().enumerate() {
+            one.number = number as u32;
+        }
+        connections
+    }
 }

@@ -2,6 +2,8 @@
 //!
 //! Whose log it is, is decided at the end: that of the host which the capture point is nearer to. Until then both are
 //! analysed. What a host does not put on the wire is inferred (`inference`).
+//!
+//! Secrets may come after the packets that need them: these wait (`waiting`).
 
 use diagnose::quic::record::{QuicCloseFrame, QuicPacketKind, QuicPacketRecord, QuicRecord};
 use diagnose::quic::{QuicAnalysis, QuicAnalyzer};
@@ -103,6 +105,8 @@ pub(super) struct QuicDecryption {
     version: QuicVersion,
     /// Secrets of Initial packets, by direction.
     initial: [Option<PacketKeys>; 2],
+    /// The random of its ClientHello, or that of the secrets that open its packets.
+    random: Option<[u8; 32]>,
     secrets: Option<ConnectionSecrets>,
     handshake: [Option<PacketKeys>; 2],
     early: Option<PacketKeys>,
@@ -134,6 +138,7 @@ impl Default for QuicDecryption {
         Self {
             version: QuicVersion::V1,
             initial: [None, None],
+            random: None,
             secrets: None,
             handshake: [None, None],
             early: None,
@@ -151,6 +156,15 @@ impl Default for QuicDecryption {
 }
 
 impl QuicDecryption {
+    /// A decryption that keeps the data of both hosts for a fit, if they are wanted.
+    pub(super) fn keeping(keeps_data: bool) -> Box<Self> {
+        let mut new = Box::<Self>::default();
+        if keeps_data {
+            new.views.iter_mut().for_each(|view| view.analyzer.keep_transfer());
+        }
+        new
+    }
+
     /// The version and the connection ID in the client's first Initial, or in its first after a Retry.
     pub(super) fn begin(&mut self, version: QuicVersion, first: ConnectionId) {
         if self.initial[0].is_some() && self.version == version {
@@ -166,6 +180,7 @@ impl QuicDecryption {
     /// A Retry or a Version Negotiation: the client begins anew.
     pub(super) fn restart(&mut self) {
         self.initial = [None, None];
+        self.random = None;
         self.crypto[0] = CryptoStream::default();
     }
 
@@ -178,7 +193,9 @@ impl QuicDecryption {
 
     /// Decrypts a packet.
     pub(super) fn packet(&mut self, packet: &ProtectedPacket<'_>, keys: &KeyLog) {
-        if self.secrets.is_none() {
+        if packet.kind == Some(LongPacketType::Initial) {
+            self.find_random(packet);
+        } else if !self.has_secret(packet) {
             self.find_secrets(packet, keys);
         }
         let opened = self.open(packet);
@@ -265,30 +282,54 @@ impl QuicDecryption {
         }
     }
 
+    /// Whether the secret of a packet is not known yet.
+    pub(super) fn lacks_secret(&mut self, packet: &ProtectedPacket<'_>, keys: &KeyLog) -> bool {
+        if packet.kind == Some(LongPacketType::Initial) || self.has_secret(packet) {
+            return false;
+        }
+        self.find_secrets(packet, keys);
+        !self.has_secret(packet)
+    }
+
+    /// All secrets are known now: those of other connections are tried once more.
+    pub(super) fn try_again(&mut self) {
+        self.trials = 0;
+    }
+
+    fn has_secret(&self, packet: &ProtectedPacket<'_>) -> bool {
+        self.secrets.as_ref().is_some_and(|secrets| secret_of(secrets, packet).is_some())
+    }
+
+    /// The random is known once the packet is read, before the first packet that needs a secret.
+    fn find_random(&mut self, packet: &ProtectedPacket<'_>) {
+        if self.random.is_some() || packet.dir != Dir::Forward {
+            return;
+        }
+        let Some((_, body)) = self.open_initial(packet) else { return };
+        let mut frames = core::mem::take(&mut self.frames);
+        frames.read(&body);
+        for (offset, range) in &frames.crypto {
+            self.crypto[0].add(*offset, &body[range.clone()]);
+        }
+        self.frames = frames;
+        self.random = self.crypto[0].random();
+    }
+
     /// Finds the secrets of the connection by the random of its ClientHello, or by trial.
     fn find_secrets(&mut self, packet: &ProtectedPacket<'_>, keys: &KeyLog) {
-        if packet.kind == Some(LongPacketType::Initial) {
-            // The random is known once the packet is read, before the first packet that needs a secret.
-            if packet.dir == Dir::Forward
-                && let Some((_, body)) = self.open_initial(packet)
-            {
-                let mut frames = core::mem::take(&mut self.frames);
-                frames.read(&body);
-                for (offset, range) in &frames.crypto {
-                    self.crypto[0].add(*offset, &body[range.clone()]);
-                }
-                self.frames = frames;
-                self.secrets = self.crypto[0].random().and_then(|random| keys.of(&random)).cloned();
-            }
+        if let Some(random) = self.random {
+            let found = keys.of(&random).filter(|found| secret_of(found, packet).is_some());
+            self.secrets = found.cloned().or(self.secrets.take());
             return;
         }
         if self.trials >= MAX_TRIALS {
             return;
         }
         self.trials += 1;
-        for secrets in keys.all() {
+        for (random, secrets) in keys.all() {
             self.secrets = Some(secrets.clone());
             if self.open(packet).is_some() {
+                self.random = Some(*random);
                 return;
             }
             (self.secrets, self.handshake, self.early) = (None, [None, None], None);
@@ -316,12 +357,7 @@ impl QuicDecryption {
             Some(_) => return None,
         };
         let largest = self.largest[dir][kind.space()?];
-        let secrets = self.secrets.as_ref()?;
-        let secret = match kind {
-            QuicPacketKind::Handshake => &secrets.handshake[dir],
-            QuicPacketKind::ZeroRtt => secrets.early.as_ref().map_or(&None, |_| &secrets.early),
-            _ => &secrets.application[dir],
-        };
+        let secret = secret_of(self.secrets.as_ref()?, packet)?;
         if let (QuicPacketKind::OneRtt, Some(keys)) = (kind, &mut self.one_rtt[dir]) {
             let (number, body) = keys.open(packet, largest)?;
             return Some((kind, number, body));
@@ -337,7 +373,6 @@ impl QuicDecryption {
             return Some((kind, number, body));
         }
         // The first packet of its kind shows which suite of that length it is.
-        let secret = secret.as_ref()?;
         let suites = match self.suite {
             Some(ref suite) => core::slice::from_ref(suite),
             None => CipherSuite::of_secret(secret.len()),
@@ -369,4 +404,16 @@ impl QuicDecryption {
         let view = if is_client { client } else { server };
         Some((view.analyzer.finish()?, counts))
     }
+}
+
+/// The secret that a packet needs.
+fn secret_of<'a>(secrets: &'a ConnectionSecrets, packet: &ProtectedPacket<'_>) -> Option<&'a [u8]> {
+    let dir = packet.dir as usize;
+    let secret = match packet.kind {
+        Some(LongPacketType::Handshake) => &secrets.handshake[dir],
+        Some(LongPacketType::ZeroRtt) => &secrets.early,
+        None => &secrets.application[dir],
+        Some(_) => &None,
+    };
+    secret.as_deref()
 }

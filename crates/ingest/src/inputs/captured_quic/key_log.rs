@@ -60,12 +60,25 @@ impl fmt::Display for KeyLogError {
 impl core::error::Error for KeyLogError {}
 
 impl KeyLog {
-    /// Reads a key log. Comments, empty lines and labels of other versions of TLS are ignored, and a last line without its
-    /// end, which a library may still be writing.
+    /// Reads a key log. Comments, empty lines and other labels are ignored, and a last line without its end, which a
+    /// library may still be writing.
     ///
     /// # Errors
     /// A line that is none of a key log, or no secret of TLS 1.3 at all.
     pub fn parse(text: &[u8]) -> Result<Self, KeyLogError> {
+        let log = Self::parse_part(text)?;
+        if log.is_empty() {
+            let what = "no secret of TLS 1.3, as QUIC needs: expected lines such as CLIENT_TRAFFIC_SECRET_0";
+            return Err(KeyLogError { line: None, what });
+        }
+        Ok(log)
+    }
+
+    /// Reads a part of a key log, which may have no secret of TLS 1.3: a block of a capture.
+    ///
+    /// # Errors
+    /// A line that is none of a key log.
+    pub(in crate::inputs) fn parse_part(text: &[u8]) -> Result<Self, KeyLogError> {
         let mut log = Self::default();
         let ends_with_line = text.ends_with(b"\n");
         let lines: Vec<&[u8]> = text.split(|&byte| byte == b'\n').collect();
@@ -77,10 +90,6 @@ impl KeyLog {
                 Err(what) => return Err(KeyLogError { line: Some(number), what }),
                 Ok(()) => {}
             }
-        }
-        if log.is_empty() {
-            let what = "no secret of TLS 1.3, as QUIC needs: expected lines such as CLIENT_TRAFFIC_SECRET_0";
-            return Err(KeyLogError { line: None, what });
         }
         Ok(log)
     }
@@ -134,9 +143,16 @@ impl KeyLog {
         Ok(())
     }
 
-    /// Adds the secrets of another log.
+    /// Adds the secrets of another log, which may have others of the same connections.
     pub fn extend(&mut self, other: Self) {
-        self.connections.extend(other.connections);
+        for (random, secrets) in other.connections {
+            self.connections.entry(random).or_default().extend(secrets);
+        }
+    }
+
+    /// The number of connections that it has secrets of.
+    pub fn len(&self) -> usize {
+        self.connections.len()
     }
 
     /// Whether it has no secret.
@@ -149,8 +165,18 @@ impl KeyLog {
     }
 
     /// The secrets of all connections, in the order of their randoms.
-    pub(super) fn all(&self) -> impl Iterator<Item = &ConnectionSecrets> {
-        self.connections.values()
+    pub(super) fn all(&self) -> impl Iterator<Item = (&[u8; RANDOM], &ConnectionSecrets)> {
+        self.connections.iter()
+    }
+}
+
+impl ConnectionSecrets {
+    fn extend(&mut self, other: Self) {
+        self.early = other.early.or(self.early.take());
+        let mine = self.handshake.iter_mut().chain(&mut self.application);
+        for (mine, other) in mine.zip(other.handshake.into_iter().chain(other.application)) {
+            *mine = other.or(mine.take());
+        }
     }
 }
 
@@ -202,6 +228,28 @@ mod tests {
         // A library may still be writing the last line.
         let text = line("CLIENT_TRAFFIC_SECRET_0", 1, 32) + "SERVER_TRAF";
         assert!(KeyLog::parse(text.as_bytes()).is_ok());
+    }
+
+    #[test]
+    fn secrets_of_a_connection_from_several_logs_are_merged() {
+        let labels = [
+            "CLIENT_HANDSHAKE_TRAFFIC_SECRET",
+            "SERVER_HANDSHAKE_TRAFFIC_SECRET",
+            "CLIENT_TRAFFIC_SECRET_0",
+            "SERVER_TRAFFIC_SECRET_0",
+            "CLIENT_EARLY_TRAFFIC_SECRET",
+            "EXPORTER_SECRET",
+            "ECH_CONFIG",
+        ];
+        let mut log = KeyLog::default();
+        for label in labels {
+            log.extend(KeyLog::parse_part(line(label, 7, 32).as_bytes()).unwrap());
+        }
+        let all: String = labels.iter().map(|label| line(label, 7, 32)).collect();
+        assert_eq!(log, KeyLog::parse(all.as_bytes()).unwrap());
+        let one = log.of(&[7; 32]).unwrap();
+        assert!(one.handshake.iter().chain(&one.application).all(Option::is_some));
+        assert!(one.early.is_some() && log.len() == 1);
     }
 
     proptest! {

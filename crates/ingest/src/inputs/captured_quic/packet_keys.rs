@@ -123,7 +123,8 @@ impl PacketKeys {
         self.suite
     }
 
-    fn mask(&self, sample: &[u8; 16]) -> [u8; 5] {
+    /// The mask of a header; `None` of the last block of ChaCha20, which the cipher does not give.
+    fn mask(&self, sample: &[u8; 16]) -> Option<[u8; 5]> {
         let mut block = (*sample).into();
         match &*self.header {
             HeaderCipher::Aes128(cipher) => cipher.encrypt_block(&mut block),
@@ -133,19 +134,18 @@ impl PacketKeys {
                 let counter = u32::from_le_bytes([a, b, c, d]);
                 let mut mask = [0; 5];
                 let mut cipher = ChaCha20::new(&(*key).into(), &nonce.into());
-                if cipher.try_seek(u64::from(counter) * CHACHA_BLOCK).is_ok() {
-                    cipher.apply_keystream(&mut mask);
-                }
-                return mask;
+                cipher.try_seek(u64::from(counter) * CHACHA_BLOCK).ok()?;
+                cipher.try_apply_keystream(&mut mask).ok()?;
+                return Some(mask);
             }
         }
-        [block[0], block[1], block[2], block[3], block[4]]
+        Some([block[0], block[1], block[2], block[3], block[4]])
     }
 
     /// Removes the protection of a header whose packet number begins at `number_at`; `None` of a packet that is too short.
     pub(super) fn open_header(&self, packet: &[u8], number_at: usize) -> Option<OpenHeader> {
         let sample = packet.get(number_at + LONGEST_NUMBER..)?.first_chunk::<16>()?;
-        let mask = self.mask(sample);
+        let mask = self.mask(sample)?;
         let &first = packet.first()?;
         let bits = if first & 0x80 == 0 { 0x1f } else { 0x0f };
         let first = first ^ mask[0] & bits;
@@ -249,6 +249,16 @@ mod tests {
         assert!(keys.open(&damaged, header, Some(654_360_563)).is_none());
         let updated = hex("1223504755036d556342ee9361d253421a826c9ecdf3c7148684b36b714881f9");
         assert_eq!(keys.updated().unwrap().secret, updated);
+    }
+
+    /// The sample begins with the block counter of ChaCha20.
+    #[test]
+    fn a_sample_at_the_end_of_the_key_stream_opens_nothing() {
+        let keys = PacketKeys::new(CipherSuite::ChaCha20, QuicVersion::V1, &[7; 32]).unwrap();
+        let mut packet = [0x41; 40];
+        assert!(keys.open_header(&packet, 1).is_some());
+        packet[5..9].fill(0xff);
+        assert!(keys.open_header(&packet, 1).is_none());
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Polls of `ss -ti`.
 
+use std::collections::BTreeSet;
 use std::io::{self, BufRead};
 
 use diagnose::StateSample;
@@ -17,7 +18,8 @@ const USUAL_MSS: u64 = 1_448;
 
 pub(super) fn read(input: impl BufRead, file: &mut File) -> io::Result<LogFile> {
     let mut logs = LogFile { times: LogEpoch::Since1970, ..LogFile::default() };
-    let mut untimed = 0_u64;
+    // A single poll needs no time.
+    let (mut untimed, mut polled, mut is_polled_again) = (0_u64, BTreeSet::new(), false);
     for item in SsReader::new(input) {
         let socket = match item? {
             SsItem::Problem(problem) => {
@@ -27,7 +29,9 @@ pub(super) fn read(input: impl BufRead, file: &mut File) -> io::Result<LogFile> 
             SsItem::Socket(socket) => socket,
         };
         file.frames += 1;
+        let is_again = !polled.insert((socket.local, socket.remote));
         untimed += u64::from(socket.at.is_none());
+        is_polled_again |= is_again && socket.at.is_none();
         if socket.at.is_some_and(|at| at < EARLIEST) {
             logs.times = LogEpoch::SinceFirst;
         }
@@ -38,7 +42,7 @@ pub(super) fn read(input: impl BufRead, file: &mut File) -> io::Result<LogFile> 
             *last = now;
         }
     }
-    if untimed > 0 {
+    if is_polled_again {
         file.problems.push(&format!(
             "{untimed} sockets without a time: put a line such as that of `date +%s.%N` before a poll"
         ));

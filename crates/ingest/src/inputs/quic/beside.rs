@@ -6,7 +6,8 @@
 //! connection if the capture has the log's group (the original destination connection ID) as an ID that the client
 //! chose, or if there is no other; and if most packets match.
 //!
-//! The times are aligned at the first Initial, and then at the shortest delay in each direction.
+//! The times are aligned at the first Initial, and then at the shortest delay in each direction. Compared is the time
+//! that both have: a capture may end before the log does.
 //!
 //! Memory: 24 bytes for each datagram, at most [`MAX_DATAGRAMS`] of all captures.
 
@@ -148,9 +149,17 @@ fn compare(
         };
         all.map(seen).collect::<Vec<_>>()
     };
-    let (sent, lost) = follow(&logged(&mut packets.short_sent()), &datagrams(out));
+    let log_span = packets.span().map(|span| span.map(|at| at.saturating_add_signed(shift)))?;
+    let capture_span = [begins, captured.datagrams.last()?.at];
+    let log_span = log_span.map(u64::cast_signed);
+    let capture_span = capture_span.map(u64::cast_signed);
+    let (sent, lost) = follow_common(
+        (&logged(&mut packets.short_sent()), log_span),
+        (&datagrams(out), capture_span),
+    );
     let arrived = datagrams(out.reversed());
-    let (received, _) = follow(&arrived, &logged(&mut packets.short_received()));
+    let (received, _) =
+        follow_common((&arrived, capture_span), (&logged(&mut packets.short_received()), log_span));
     // The first point of received packets is the capture.
     let received =
         PacketsBeside { logged: received.captured, captured: received.logged, ..received };
@@ -171,9 +180,53 @@ fn difference(from: u64, to: u64) -> i64 {
     to.cast_signed().wrapping_sub(from.cast_signed())
 }
 
-/// Follows packets from `first` to `second`, whose counts are `logged` and `captured` here; of those lost, how
-/// many are at the second point and how many are not.
-fn follow(first: &[SeenPacket], second: &[SeenPacket]) -> (PacketsBeside, (u64, u64)) {
+/// Follows packets over the time that both points have, [`Followed::all`] over their whole times: one that passes a point
+/// while the other does not record is left out, unless it was found there.
+fn follow_common(
+    first: (&[SeenPacket], [i64; 2]),
+    second: (&[SeenPacket], [i64; 2]),
+) -> (PacketsBeside, (u64, u64)) {
+    let Followed { mut all, lost, delays, pairs } = follow(first.0, second.0);
+    let [least, most] = delays.unwrap_or([0; 2]);
+    let mut is_matched = [vec![false; second.0.len()], vec![false; first.0.len()]];
+    for (index, number) in pairs {
+        (is_matched[0][index], is_matched[1][number]) = (true, true);
+    }
+    // When packets that the other point records pass this one.
+    let [from, to] = second.1;
+    let is_open = |packet: &SeenPacket| packet.at < from - least || packet.at > to - most;
+    let open: Vec<&SeenPacket> =
+        unmatched(first.0, &is_matched[1]).filter(|one| is_open(one)).collect();
+    let [from, to] = first.1;
+    let is_early_or_late = |packet: &&SeenPacket| packet.at < from + least || packet.at > to + most;
+    let others = unmatched(second.0, &is_matched[0]).filter(is_early_or_late).count() as u64;
+    let open_lost = open.iter().filter(|packet| packet.is_lost).count() as u64;
+    all.logged -= open.len() as u64;
+    all.captured -= others;
+    (all, (lost.0, lost.1 - open_lost))
+}
+
+fn unmatched<'a>(
+    packets: &'a [SeenPacket],
+    is_matched: &'a [bool],
+) -> impl Iterator<Item = &'a SeenPacket> {
+    packets.iter().zip(is_matched).filter(|(_, is_matched)| !**is_matched).map(|(packet, _)| packet)
+}
+
+/// Packets that were followed from one point to another.
+struct Followed {
+    /// Its counts are `logged` at the first and `captured` at the second point.
+    all: PacketsBeside,
+    /// Of those lost, how many are at the second point and how many are not.
+    lost: (u64, u64),
+    /// Shortest and longest delay.
+    delays: Option<[i64; 2]>,
+    /// Indices at the second and the first point.
+    pairs: Vec<(usize, usize)>,
+}
+
+/// Follows packets from `first` to `second`.
+fn follow(first: &[SeenPacket], second: &[SeenPacket]) -> Followed {
     // Some stacks log a length without the tag of the encryption, or with other headers.
     let more = longest(second) - longest(first);
     let more = if more.abs() <= 64 { more } else { 0 };
@@ -212,15 +265,17 @@ fn follow(first: &[SeenPacket], second: &[SeenPacket]) -> (PacketsBeside, (u64, 
             None => lost.1 += u64::from(packet.is_lost),
         }
     }
-    out.delays = percentiles(certain_delays(first, second, &pairs))
-        .map(|[least, median, late, most]| [median - least, late - least, most - least]);
+    let delays = percentiles(certain_delays(first, second, &pairs));
+    out.delays =
+        delays.map(|[least, median, late, most]| [median - least, late - least, most - least]);
     pairs.sort_unstable();
     let mut latest = 0;
-    for (_, number) in pairs {
+    for &(_, number) in &pairs {
         out.reordered += u64::from(number < latest);
         latest = latest.max(number);
     }
-    (out, lost)
+    let delays = delays.map(|[least, .., most]| [least, most]);
+    Followed { all: out, lost, delays, pairs }
 }
 
 /// Delays of the packets that are certainly the same: between two matches of packets of another length than
@@ -280,7 +335,7 @@ mod tests {
         let mut wire: Vec<_> = wire.map(|(_, &(at, len))| (at + 2, len + 16)).collect();
         let twice = wire[58];
         wire.insert(59, twice);
-        let (out, lost) = follow(&logged, &packets(&wire));
+        let Followed { all: out, lost, .. } = follow(&logged, &packets(&wire));
         assert_eq!((out.logged, out.captured, out.matched), (101, 100, 99));
         assert_eq!((out.not_captured(), out.not_logged(), out.reordered), (2, 1, 0));
         assert_eq!(lost, (2, 1));
@@ -294,7 +349,22 @@ mod tests {
         // The tenth leaves after the thirteenth, 4 ms late.
         let (at, len) = wire.remove(10);
         wire.insert(13, (at + 4, len));
-        let (out, _) = follow(&packets(&log), &packets(&wire));
+        let out = follow(&packets(&log), &packets(&wire)).all;
         assert_eq!((out.matched, out.reordered), (50, 1));
+    }
+
+    #[test]
+    fn packets_after_the_end_of_the_capture_are_not_compared() {
+        let log: Vec<_> = (0..100).map(|n| (n * 10, 1_200 - n % 7)).collect();
+        let wire: Vec<_> = log.iter().take(40).map(|&(at, len)| (at + 2, len)).collect();
+        let (log, wire) = (packets(&log), packets(&wire));
+        let span = |from: i64, to: i64| [from * MS, to * MS];
+        let (out, _) = follow_common((&log, span(0, 1_000)), (&wire, span(0, 395)));
+        assert_eq!((out.logged, out.captured, out.matched), (40, 40, 40));
+        // The other way round: the log begins late, and one packet is lost before it.
+        let late = |packet: &SeenPacket| SeenPacket { at: packet.at + 4 * MS, ..*packet };
+        let log: Vec<_> = log[20..30].iter().chain(&log[31..]).map(late).collect();
+        let (out, _) = follow_common((&wire, span(0, 395)), (&log, span(200, 1_000)));
+        assert_eq!((out.logged, out.captured, out.matched), (20, 19, 19));
     }
 }

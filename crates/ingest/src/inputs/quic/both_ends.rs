@@ -1,8 +1,9 @@
 //! Logs of both endpoints of a QUIC connection on one clock.
 //!
 //! Packet numbers are unique within a packet number space and direction (RFC 9000 section 12.3), so that a
-//! packet that one log has as sent and the other as received is the same. The clocks are aligned as for two
-//! captures: half of the difference of the smallest differences of both directions.
+//! packet that one log has as sent and the other as received is the same. The clocks are those of the day, if both
+//! logs have it and no packet arrives before it was sent. Else they are aligned as for two captures: half of the
+//! difference of the smallest differences of both directions.
 //!
 //! Two logs are of one connection if both name the same group (the original destination connection ID), or
 //! if neither file has another connection that could be; and if the lengths of their common packets agree.
@@ -21,6 +22,8 @@ use crate::inputs::transit::percentiles;
 pub(super) const MAX_PACKETS: usize = 2_000_000;
 /// Fewest packets in common of logs that are joined.
 const LEAST: usize = 2;
+/// No time of day: a year after 1970, in ns.
+const NO_DAY: u64 = 365 * 86_400 * 1_000_000_000;
 
 /// A packet of a log: its packet number space and number.
 type PacketId = (u8, u64);
@@ -55,9 +58,16 @@ pub(super) struct PacketTrace {
     last: u64,
     /// Packets were left out, as there were too many.
     is_partial: bool,
+    /// Time since 1970 of its time 0.
+    epoch: Option<u64>,
 }
 
 impl PacketTrace {
+    /// Takes the time since 1970 of time 0, if the first event at `first` is then at a time of day.
+    pub(super) fn begins_at(&mut self, epoch: Option<u64>, first: u64) {
+        self.epoch = epoch.filter(|epoch| epoch.saturating_add(first) > NO_DAY);
+    }
+
     /// Takes an event; `left`: packets that may still be kept.
     pub(super) fn push(&mut self, at: u64, record: &QuicRecord<'_>, left: &mut usize) {
         self.last = self.last.max(at);
@@ -108,6 +118,13 @@ impl PacketTrace {
         at(sent, received)
     }
 
+    /// Times of the first packet and the last event.
+    pub(super) fn span(&self) -> Option<[u64; 2]> {
+        let sent = self.sent.values().map(|packet| packet.at);
+        let received = self.received.values().map(|packet| packet.at);
+        Some([sent.chain(received).min()?, self.last])
+    }
+
     /// Packets with short headers that were sent: time, length, and whether they were declared lost.
     pub(super) fn short_sent(&self) -> impl Iterator<Item = (u64, u32, bool)> {
         self.sent.range((2, 0)..).map(|(_, sent)| (sent.at, sent.bytes, sent.lost.is_some()))
@@ -147,10 +164,23 @@ pub struct QuicPair {
     /// The server's clock relative to the client's; `None` if packets of one direction only are in both
     /// logs.
     pub clock: Option<ClockEstimate>,
+    /// What its times count from.
+    pub origin: ClockOrigin,
     /// Packets of the client and of the server.
     pub transits: [QuicTransit; 2],
     /// Not all packets were compared, as there are too many.
     pub is_partial: bool,
+}
+
+/// What the difference of two clocks is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ClockOrigin {
+    /// Both logs have the time of day, and no packet contradicts it.
+    TimeOfDay,
+    /// Both logs have the time of day, but the hosts do not have the same.
+    OtherTimeOfDay,
+    /// What the log counts its times from.
+    LogStart,
 }
 
 /// Outcomes of the packets of one direction.
@@ -241,36 +271,55 @@ fn compare(
     {
         return None;
     }
-    let clock = join::offset(&forward, &backward);
-    let ahead = clock.map_or_else(
+    let least = join::offset(&forward, &backward);
+    let days = client.epoch.zip(server.epoch).map(|(client, server)| difference(server, client));
+    // A delay below 0 shows that the hosts have other times of day.
+    let is_possible = |ahead: i64| {
+        forward.iter().all(|one| one.1 >= ahead) && backward.iter().all(|one| one.1 <= ahead)
+    };
+    let same_day = days.filter(|ahead| is_possible(*ahead));
+    let ahead = same_day.or(least.map(|clock| clock.ahead)).or_else(
         // One direction alone: assumes that its fastest packet took no time.
         || forward.iter().map(|one| one.1).min().or(backward.iter().map(|one| one.1).max()),
-        |clock| Some(clock.ahead),
     )?;
-    let drift = clock.and_then(|clock| clock.drift).unwrap_or(0.0);
-    let origin = forward.iter().chain(&backward).map(|one| one.0).min()?;
-    let aligned = Alignment { ahead, drift, origin };
-    let one_way = clock.map_or(0, |clock| clock.round_trip.max(0) / 2);
+    let drift = least.filter(|_| same_day.is_none()).and_then(|clock| clock.drift);
+    let begin = forward.iter().chain(&backward).map(|one| one.0).min()?;
+    let aligned = Alignment { ahead, drift: drift.unwrap_or(0.0), begin };
+    let one_way = least.map_or(0, |clock| clock.round_trip.max(0) / 2);
+    let at_client = |at: u64| at.cast_signed();
+    let at_server = |at: u64| aligned.at_server(at);
     let transits = [
-        transit(client, server, one_way, &|at| aligned.at_server(at), &|at| at),
-        transit(server, client, one_way, &|at| at, &|at| aligned.at_server(at)),
+        transit(client, server, one_way, &at_server, &at_client),
+        transit(server, client, one_way, &at_client, &at_server),
     ];
+    let origin = match (days, same_day) {
+        (_, Some(_)) => ClockOrigin::TimeOfDay,
+        (Some(_), None) => ClockOrigin::OtherTimeOfDay,
+        (None, None) => ClockOrigin::LogStart,
+    };
+    let clock = least.map(|clock| ClockEstimate {
+        ahead: ahead.saturating_sub(days.unwrap_or(0)),
+        drift,
+        ..clock
+    });
     let is_partial = client.is_partial || server.is_partial;
-    Some(QuicPair { logs, same_group, clock, transits, is_partial })
+    Some(QuicPair { logs, same_group, clock, origin, transits, is_partial })
 }
 
 /// Converts times of the client's clock to the server's.
 struct Alignment {
     ahead: i64,
-    /// In ns per second, since `origin` on the client's clock.
+    /// In ns per second, since `begin` on the client's clock.
     drift: f64,
-    origin: u64,
+    begin: u64,
 }
 
 impl Alignment {
-    fn at_server(&self, at: u64) -> u64 {
-        let since = at.saturating_sub(self.origin) as f64 / 1e9;
-        at.saturating_add_signed(self.ahead.saturating_add((self.drift * since) as i64))
+    /// Before the begin of the server's log it is negative.
+    fn at_server(&self, at: u64) -> i64 {
+        let since = at.saturating_sub(self.begin) as f64 / 1e9;
+        let ahead = self.ahead.saturating_add((self.drift * since) as i64);
+        at.cast_signed().saturating_add(ahead)
     }
 }
 
@@ -301,8 +350,8 @@ fn transit(
     from: &PacketTrace,
     to: &PacketTrace,
     one_way: i64,
-    sent_at: &dyn Fn(u64) -> u64,
-    received_at: &dyn Fn(u64) -> u64,
+    sent_at: &dyn Fn(u64) -> i64,
+    received_at: &dyn Fn(u64) -> i64,
 ) -> QuicTransit {
     let mut out = QuicTransit::default();
     let end = received_at(to.last);
@@ -310,7 +359,7 @@ fn transit(
     for (id, sent) in &from.sent {
         let left = sent_at(sent.at);
         let received = to.received.get(id);
-        if received.is_none() && left.saturating_add_signed(one_way) >= end {
+        if received.is_none() && left.saturating_add(one_way) >= end {
             out.open += 1;
             continue;
         }
@@ -326,7 +375,7 @@ fn transit(
             _ => {}
         }
         if let Some(received) = received {
-            delays.push(difference(left, received_at(received.at)));
+            delays.push(received_at(received.at).saturating_sub(left));
         }
     }
     out.delays = percentiles(delays);
@@ -335,7 +384,7 @@ fn transit(
     // The receiver's ACKs are on its own clock.
     let waits = to.acks.iter().filter_map(|(id, at)| {
         let received = to.received.get(id).filter(|received| received.is_ack_eliciting)?;
-        Some(difference(received.at, *at).max(0))
+        Some(difference(received.at, *at))
     });
     out.ack_delays = percentiles(waits.collect());
     out

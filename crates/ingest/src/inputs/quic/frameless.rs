@@ -89,6 +89,8 @@ pub(super) struct FrameInference {
     latest: Option<u64>,
     largest: Option<u64>,
     in_seconds: Option<bool>,
+    /// Time of the first event on the clock of the log.
+    begin: u64,
     sent_to: u64,
     again: VecDeque<(u64, u64)>,
 }
@@ -97,6 +99,11 @@ impl FrameInference {
     /// Whether the log has frames, so that its events need not come here.
     pub(super) fn is_idle(&self) -> bool {
         self.knowledge == FrameKnowledge::Logged
+    }
+
+    /// Takes the time of the first event on the clock of the log, whose precision falls with the time.
+    pub(super) const fn begins_at(&mut self, begin: u64) {
+        self.begin = begin;
     }
 
     /// Processes an event; `packets` are the packets in flight of its metrics.
@@ -285,7 +292,7 @@ impl FrameInference {
     fn largest_of(&mut self, at: u64, latest: Option<u64>) -> Option<u64> {
         self.latest = latest.or(self.latest);
         let sent = at.checked_sub(self.latest?)?;
-        let slack = TOLERANCE + (at >> 22);
+        let slack = TOLERANCE + (self.begin.saturating_add(at) >> 22);
         while self.times.front().is_some_and(|(time, _)| time + slack < sent) {
             self.times.pop_front();
         }

@@ -73,6 +73,47 @@ fn delays_losses_and_false_losses_are_those_of_the_path() {
 }
 
 #[test]
+fn packets_before_the_other_log_begins_have_their_delays() {
+    // The server's times begin with its log, 25 ms after the client's: no time is below 0.
+    let [client, mut server] = traces(200, 0);
+    let begin = 5_025 * MS;
+    for packet in server.received.values_mut() {
+        packet.at -= begin;
+    }
+    for packet in server.sent.values_mut() {
+        packet.at -= begin;
+    }
+    for ack in &mut server.acks {
+        ack.1 -= begin;
+    }
+    server.last -= begin;
+    let pair = compare([0, 1], [&client, &server], true).unwrap();
+    assert_eq!(pair.transits[0].delays, Some([25 * MS as i64; 4]));
+    assert_eq!(pair.transits[0].queue(), Some(0));
+}
+
+#[test]
+fn the_time_of_day_gives_the_clock_unless_a_packet_contradicts_it() {
+    let [mut client, mut server] = traces(200, 0);
+    client.begins_at(Some(2 * NO_DAY), 0);
+    // The clock of the server's log is 5 s ahead, and its time 0 as much earlier.
+    server.begins_at(Some(2 * NO_DAY - 5_000 * MS), 0);
+    let pair = compare([0, 1], [&client, &server], true).unwrap();
+    assert_eq!((pair.origin, pair.clock.unwrap().ahead), (ClockOrigin::TimeOfDay, 0));
+    // 20 and 30 ms, which least delays alone cannot distinguish.
+    assert_eq!(pair.transits.map(|transit| transit.delays.unwrap()[1] / MS as i64), [20, 30]);
+    // The server's day is 1 s ahead.
+    server.begins_at(Some(2 * NO_DAY - 4_000 * MS), 0);
+    let pair = compare([0, 1], [&client, &server], true).unwrap();
+    assert_eq!(pair.origin, ClockOrigin::OtherTimeOfDay);
+    assert_eq!(pair.clock.unwrap().ahead, (1_000 * MS - 5 * MS) as i64);
+    // A counter of a host is no time of day.
+    client.begins_at(Some(0), 10 * MS);
+    let pair = compare([0, 1], [&client, &server], true).unwrap();
+    assert_eq!(pair.origin, ClockOrigin::LogStart);
+}
+
+#[test]
 fn a_drift_is_taken_out_of_the_delays() {
     // 100 parts in a million over 20 s: 2 ms.
     let [client, server] = traces(2_000, 100_000);
