@@ -3,12 +3,12 @@
 //!
 //! Source of the format: print-tcp.c of tcpdump 3.9.
 
-use packet::{Flags, SackBlock, SackBlocks, Timestamps};
-use units::SeqNum;
+use packet::{Flags, Timestamps};
 
 use super::clock;
 use super::cursor::TokenCursor;
 use super::line::{LineOptions, SeqRange, TcpdumpLine};
+use super::options::read_sack;
 use super::{TextError, cursor};
 
 /// Letters of the flags; `.` is none of them.
@@ -106,7 +106,7 @@ fn options(from: &mut TokenCursor<'_>) -> Result<LineOptions, TextError> {
         } else if from.take_word("sack") {
             // Some versions print the word twice.
             from.take_word("sack");
-            options.sack = blocks(from)?;
+            options.sack = read_sack(from)?;
         } else {
             let skipped = from.rest().find([',', '>']).filter(|at| *at > 0);
             let Some(end) = skipped else { return Err(from.expected("an option or `>`")) };
@@ -114,21 +114,6 @@ fn options(from: &mut TokenCursor<'_>) -> Result<LineOptions, TextError> {
         }
         from.take(",");
     }
-}
-
-/// Parses `1 {1449:2897}`.
-fn blocks(from: &mut TokenCursor<'_>) -> Result<SackBlocks, TextError> {
-    let mut blocks = SackBlocks::EMPTY;
-    let count: u8 = from.number("the number of SACK blocks")?;
-    for _ in 0..count.min(4) {
-        from.need("{")?;
-        let left = SeqNum(from.number("the left edge of a SACK block")?);
-        from.need(":")?;
-        let right = SeqNum(from.number("the right edge of a SACK block")?);
-        from.need("}")?;
-        blocks.push(SackBlock { left, right });
-    }
-    Ok(blocks)
 }
 
 #[cfg(test)]

@@ -123,7 +123,8 @@ pub(super) fn read(from: &mut TokenCursor<'_>) -> Result<LineOptions, TextError>
     Ok(options)
 }
 
-fn read_sack(from: &mut TokenCursor<'_>) -> Result<SackBlocks, TextError> {
+/// Parses `1 {1449:2897}`.
+pub(super) fn read_sack(from: &mut TokenCursor<'_>) -> Result<SackBlocks, TextError> {
     let mut blocks = SackBlocks::EMPTY;
     from.skip_blanks();
     let at = from.at();
