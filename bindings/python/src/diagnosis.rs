@@ -41,7 +41,8 @@ pub(crate) fn diagnose_files(
     watch(py, total, progress, |watched| {
         let files = files.into_iter().map(|file| file.source(watched)).collect();
         let packets = if tries_cures { ::whatif::MOST_PACKETS } else { 0 };
-        let mut report = DiagnosisReport::read_with(files, packets, ReadMode::default())
+        let mode = ReadMode { keeps_quic: tries_cures, ..ReadMode::default() };
+        let mut report = DiagnosisReport::read_with(files, packets, mode)
             .map_err(|error| useless("diagnose", &error))?;
         if let Some(flow) = flow
             && !report.retain_flow(flow)

@@ -241,13 +241,14 @@ impl FailOn {
 impl DiagnosisReport {
     /// Reads files of any kind and diagnoses their connections.
     ///
-    /// `graphs`: keep packets for the graphs of a page.
+    /// `graphs`: keep packets for the graphs of a page, and data of QUIC to try cures.
     ///
     /// # Errors
     /// The first file that cannot be read, or has nothing usable.
     pub fn read(sources: Vec<InputFile<'_>>, graphs: bool) -> Result<Self, ReadError> {
         let packets = if graphs { PACKETS_OF_PAGES } else { 0 };
-        Self::read_with(sources, packets, ReadMode::default())
+        let mode = ReadMode { keeps_quic: graphs, ..ReadMode::default() };
+        Self::read_with(sources, packets, mode)
     }
 
     /// Reads files as [`read`](Self::read) does. `packets`: how many are kept of a connection; `mode`: parts of

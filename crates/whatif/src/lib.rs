@@ -17,6 +17,7 @@ mod settings;
 mod simulate;
 mod text;
 mod tried;
+mod tried_quic;
 mod worst;
 
 use core::cmp::Ordering;
@@ -40,6 +41,7 @@ pub use curve::{DeliveryCurve, TransferProgress};
 use curve::{misfit, windows_match};
 pub use quic::quic_scenario_of;
 pub use tried::{TriedCures, TriedFinding, try_cures};
+pub use tried_quic::try_quic_cures;
 pub use worst::{MOST_CAPTURED, MOST_PACKETS, try_worst};
 
 /// Version of the JSON format; a new field does not change it, a changed or removed one does.

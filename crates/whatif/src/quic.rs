@@ -86,7 +86,7 @@ fn is_known(profile: &str) -> bool {
 /// A queue of a path that holds little, in bytes.
 const LEAST_QUEUE: u64 = 30_000;
 /// Why nothing is predicted of a transfer that the log does not have to its end.
-const UNFINISHED: &str =
+pub(crate) const UNFINISHED: &str =
     "the log ends in a silence with data outstanding: what was left to send is unknown";
 /// Error of the recorded sender above which other explanations of the log are tried.
 const MAX_OTHER_ERROR: f64 = 0.05;
@@ -96,8 +96,8 @@ const SEEDS: u64 = 10;
 
 /// A logged transfer, with the changes that are no keys of its scenario, and what the log leaves open about its path.
 #[derive(Debug, Clone)]
-struct LoggedTransfer {
-    fit: QuicFit,
+pub(crate) struct LoggedTransfer {
+    pub(crate) fit: QuicFit,
     /// Seed of the run with the recorded losses: which packets are reordered is chance.
     seed: u64,
 }
@@ -195,39 +195,7 @@ impl WhatIf {
         stop: StopFlag<'_>,
     ) -> Result<Self, WhatIfError> {
         let named = question.sender.as_deref();
-        let fitted = fit_of(connection, named).map_err(WhatIfError::Fit)?;
-        let possible = possible(connection, named);
-        let senders = || {
-            let senders = possible.iter().map(|&(profile, cc)| PossibleSender {
-                profile,
-                cc: Some(cc),
-                shown_by_windows: None,
-            });
-            senders.collect()
-        };
-        let mut fitted = LoggedTransfer::of(fitted);
-        let (mut answer, mut best) = Self::candidates(&fitted, senders(), stop, None)?;
-        let explained = fitted.fit.clone();
-        let others = || explained.others(&connection.analysis, default_of(connection, named));
-        let mut others = if best.error > MAX_OTHER_ERROR { others() } else { Vec::new() };
-        // Which packets are reordered is chance: seeds are as likely as each other.
-        let is_random = matches!(explained.late, Some((ReorderingFit::Share(..), _)));
-        let seeds = if is_random { 1..=SEEDS } else { 1..=1 };
-        others.insert(0, explained.clone());
-        for (fit, seed) in others
-            .into_iter()
-            .flat_map(|fit| seeds.clone().map(move |seed| (fit.clone(), seed)))
-            .skip(1)
-        {
-            if best.error <= MAX_OTHER_ERROR {
-                break;
-            }
-            let other = LoggedTransfer { fit, seed };
-            let tried = Self::candidates(&other, senders(), stop, None)?;
-            if tried.1.error < best.error {
-                ((answer, best), fitted) = (tried, other);
-            }
-        }
+        let LoggedReproduction { fitted, mut answer, best } = reproduce(connection, named, stop)?;
         let asked = WhatIfRequest { sender: None, ..question.clone() };
         answer.alternatives = if asked == WhatIfRequest::default() {
             suggested(&fitted, &best, stop)?
@@ -244,6 +212,58 @@ impl WhatIf {
         }
         Ok(answer)
     }
+}
+
+/// A logged transfer that was simulated, with the sender that explains it best.
+pub(crate) struct LoggedReproduction<'a> {
+    pub(crate) fitted: LoggedTransfer,
+    pub(crate) answer: WhatIf,
+    pub(crate) best: BestSender<'a>,
+}
+
+/// Fits the path of a log, and simulates its sender, or the one `named`.
+///
+/// # Errors
+/// [`WhatIfError`].
+pub(crate) fn reproduce<'a>(
+    connection: &'a QuicConnection,
+    named: Option<&'a str>,
+    stop: StopFlag<'_>,
+) -> Result<LoggedReproduction<'a>, WhatIfError> {
+    let fitted = fit_of(connection, named).map_err(WhatIfError::Fit)?;
+    let possible = possible(connection, named);
+    let senders = || {
+        let senders = possible.iter().map(|&(profile, cc)| PossibleSender {
+            profile,
+            cc: Some(cc),
+            shown_by_windows: None,
+        });
+        senders.collect()
+    };
+    let mut fitted = LoggedTransfer::of(fitted);
+    let (mut answer, mut best) = WhatIf::candidates(&fitted, senders(), stop, None)?;
+    let explained = fitted.fit.clone();
+    let others = || explained.others(&connection.analysis, default_of(connection, named));
+    let mut others = if best.error > MAX_OTHER_ERROR { others() } else { Vec::new() };
+    // Which packets are reordered is chance: seeds are as likely as each other.
+    let is_random = matches!(explained.late, Some((ReorderingFit::Share(..), _)));
+    let seeds = if is_random { 1..=SEEDS } else { 1..=1 };
+    others.insert(0, explained.clone());
+    for (fit, seed) in others
+        .into_iter()
+        .flat_map(|fit| seeds.clone().map(move |seed| (fit.clone(), seed)))
+        .skip(1)
+    {
+        if best.error <= MAX_OTHER_ERROR {
+            break;
+        }
+        let other = LoggedTransfer { fit, seed };
+        let tried = WhatIf::candidates(&other, senders(), stop, None)?;
+        if tried.1.error < best.error {
+            ((answer, best), fitted) = (tried, other);
+        }
+    }
+    Ok(LoggedReproduction { fitted, answer, best })
 }
 
 /// Simulates other congestion control, and each change that the recording suggests.

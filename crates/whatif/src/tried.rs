@@ -1,7 +1,9 @@
 //! The cures of a finding, tried in a simulation of the recorded transfer.
 
-use diagnose::rules::{FoundLimit, LossProcess, Proof, ProvenCost, size as bytes};
-use fit::{FitError, PathFit, PeerSystem, PolicerFit, WritePattern};
+use diagnose::rules::{
+    FoundLimit, LossProcess, Proof, ProvenCost, rate as bits, size as bytes, time,
+};
+use fit::{FitError, PathFit, PeerSystem, PolicerFit, WayBackFit, WritePattern};
 use ingest::diagnosis::{Prediction, TriedCure, Validity};
 use ingest::inputs::CapturedConnection;
 use packet::Dir;
@@ -21,6 +23,8 @@ const MOST_BUFFER: u64 = 1 << 30;
 const BUFFERED_PRODUCTS: u64 = 4;
 /// Packets of a larger initial window.
 const LARGE_INITIAL_WINDOW: u64 = 30;
+/// Setting of the queue of a path.
+const QUEUE: &str = "path.forward.link.buffer=";
 /// Queues of a path hold at least this.
 const LEAST_QUEUE: u64 = 30_000;
 
@@ -52,6 +56,11 @@ impl Cure {
         Self { removes: true, ..self }
     }
 
+    /// Whether it changes the queue of the path.
+    fn is_queue(&self) -> bool {
+        self.set.starts_with(QUEUE)
+    }
+
     /// A change that is only for the cost of the finding.
     fn cost(set: &str) -> Self {
         Self { removes: true, only_removes: true, ..Self::described("", set) }
@@ -74,6 +83,16 @@ pub struct TriedCures {
     pub cures: Vec<TriedCure>,
     /// Costs of the findings without which the transfer was simulated, and the process of its losses.
     pub proof: Proof,
+}
+
+impl TriedCures {
+    /// The path of a fit carried all data in this time, if that is a figure.
+    fn carried(&mut self, fitted: &PathFit, time_s: f64, validity: Validity) {
+        if validity == Validity::Figure {
+            let rate = fitted.bytes as f64 / time_s;
+            self.proof.rate = Some(self.proof.rate.map_or(rate, |before| before.max(rate)));
+        }
+    }
 }
 
 /// Tries the cures of findings of a connection whose packets were kept, the one that limited it first; none if
@@ -124,6 +143,9 @@ pub fn try_cures(
             let Ok(found) = path.alternative(sender, core::slice::from_ref(&set)) else { continue };
             let duration_s = found.course.time_s;
             let prediction = found.prediction;
+            if removes {
+                tried.carried(&fitted, duration_s, prediction.validity);
+            }
             if removes && proven.is_none() {
                 proven = proven_cost(one.code, best.time_s, duration_s, &prediction);
                 // What an earlier finding explains is no other's cost.
@@ -167,6 +189,7 @@ pub fn try_cures(
         if let Some(cost) =
             cost.filter(|cost| cost.least.as_secs_f64() >= LEAST_FOUND * best.time_s)
         {
+            tried.carried(&fitted, found.course.time_s, found.prediction.validity);
             tried.proof.costs.push(cost);
             tried.proof.found.push(limit);
         }
@@ -261,6 +284,38 @@ fn hypotheses(fitted: &PathFit) -> Vec<(FoundLimit, String)> {
             receive_knob(fitted, MOST_BUFFER),
         );
     }
+    // A client waits for its user.
+    let thinking = fitted.conversation.as_ref().map_or(0, |found| {
+        let own = found.messages.iter().filter(|one| !one.by_client);
+        own.map(|one| one.after).fold(0, u64::saturating_add)
+    });
+    if thinking > 0 {
+        add(
+            ("CC505", "think-server"),
+            format!(
+                "the server thinks {} before its answers",
+                time(Duration::from_nanos(thinking))
+            ),
+            "the server has nothing to send until its application answers",
+            NO_SERVER_WAITS.to_owned(),
+        );
+    }
+    if let Some(WayBackFit { rate, .. }) = fitted.way_back {
+        add(
+            ("CC601", "return-path"),
+            format!("the way back carries ACKs at {}: they wait there", bits(rate as f64 / 8.0)),
+            "the way of the ACKs is full: by its own rate, or by other traffic in that direction",
+            "path.return.link=none".to_owned(),
+        );
+    }
+    if fitted.has_losses_of_packets() {
+        add(
+            ("CC201", ""),
+            format!("{} packets are lost without a full queue", fitted.losses.packets.len()),
+            "packets are lost where no queue overflows: errors on a link, radio, a policer",
+            "path.forward.losses=none".to_owned(),
+        );
+    }
     if fitted.opening.no_scaling && fitted.window.is_some() {
         add(
             ("CC401", "no-scaling"),
@@ -343,8 +398,8 @@ const HAS_CURES: [&str; 23] = [
 ];
 
 /// Waits that both kinds of applications do not have.
-const NO_CLIENT_WAITS: &str = "application.client_waits=0s";
-const NO_SERVER_WAITS: &str = "application.server_waits=0s";
+pub(super) const NO_CLIENT_WAITS: &str = "application.client_waits=0s";
+pub(super) const NO_SERVER_WAITS: &str = "application.server_waits=0s";
 /// A window of the application that limits nothing.
 const WIDE: &str = "application.window=1GB";
 
@@ -435,7 +490,11 @@ fn cures(found: &TriedFinding, fitted: &PathFit, best: &BestSender<'_>) -> Vec<C
         }
         ("CC103" | "CC104" | "CC301", _) => of_losses(fitted, product, is_linux, best)
             .into_iter()
-            .map(|cure| Cure { removes: false, ..cure })
+            // A queue that holds slow start is the finding's end; without losses elsewhere it stays.
+            .map(|cure| Cure {
+                removes: cure.removes && code == "CC103" && cure.is_queue(),
+                ..cure
+            })
             .collect(),
         ("CC201" | "CC202" | "CC203" | "CC205", _) => {
             // Outages have a finding of their own.
@@ -473,13 +532,17 @@ fn of_losses(
     let lossless = fitted
         .has_losses()
         .then(|| Cure::described("path: without the losses", "path.forward.loss=0%").removing());
+    let of_requests = (!fitted.requests_lost.is_empty()).then(|| {
+        let what = "path: without the losses of the other direction";
+        Cure::described(what, "path.return.loss=0%").removing()
+    });
     let queue = fitted.buffer.zip(product).and_then(|(buffer, product)| {
         let longer = product.max(LEAST_QUEUE);
         let what = format!("path: a queue of {longer} B instead of {buffer} B");
-        let set = format!("path.forward.link.buffer={longer}B");
+        let set = format!("{QUEUE}{longer}B");
         (longer > buffer).then(|| Cure::described(&what, set).removing())
     });
-    [lossless, queue, bbr].into_iter().flatten().collect()
+    [lossless, of_requests, queue, bbr].into_iter().flatten().collect()
 }
 
 /// The RACK stack of FreeBSD in place of its base stack, which has neither that nor tail loss probes.
@@ -495,8 +558,13 @@ fn rack(best: &BestSender<'_>) -> Option<Cure> {
 /// A reader faster than every path.
 const READS_AT_ONCE: &str = "flow.reads.rate=100Gbit/s";
 
+/// What remains of a finding whose cures are not tried; `None` if it has none that are settings.
+pub(super) fn untried(code: &'static str, why: &str) -> Option<TriedCure> {
+    HAS_CURES.contains(&code).then(|| unpredictable(code, why.to_owned()))
+}
+
 /// What remains of a finding whose transfer cannot be simulated.
-fn unpredictable(code: &'static str, why: String) -> TriedCure {
+pub(super) fn unpredictable(code: &'static str, why: String) -> TriedCure {
     let prediction = Prediction { validity: Validity::None, low_s: 0.0, high_s: 0.0, why };
     TriedCure {
         finding: code,

@@ -9,7 +9,8 @@ use ingest::inputs::CapturedConnection;
 use runner::stop::NEVER;
 use runner::workers::Workers;
 
-use crate::{TriedCures, TriedFinding, try_cures};
+use crate::tried::untried;
+use crate::{TriedCures, TriedFinding, try_cures, try_quic_cures};
 
 /// Most bytes of captures whose packets are kept to try cures.
 pub const MOST_CAPTURED: u64 = 256 << 20;
@@ -53,7 +54,9 @@ pub fn try_worst(report: &mut DiagnosisReport) {
         bytes <= MOST_BYTES
     });
     let number = within.count().clamp(FEWEST_CONNECTIONS, MOST_CONNECTIONS);
-    connections.truncate(number);
+    let others = connections.split_off(number.min(connections.len()));
+    others.into_iter().for_each(|place| leave_out(report, place, MANY));
+    leave_out_large(report);
     let tasks: Vec<_> =
         connections.into_iter().map(|(file, number)| task(report, file, number)).collect();
     let threads = thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
@@ -64,6 +67,57 @@ pub fn try_worst(report: &mut DiagnosisReport) {
     let places: Vec<_> = tasks.iter().map(|task| (task.file, task.number)).collect();
     for ((file, number), TriedCures { cures, proof }) in places.into_iter().zip(tried) {
         report.files[file].set_cures(number, cures, proof);
+    }
+    try_quic(report);
+}
+
+/// Tries the cures of the worst logs of QUIC, whose data were kept.
+fn try_quic(report: &mut DiagnosisReport) {
+    let mut connections: Vec<_> = (0..report.files.len())
+        .flat_map(|file| (0..report.files[file].quic.len()).map(move |one| (file, one)))
+        .filter_map(|(file, number)| {
+            let one = &report.files[file].quic[number];
+            let primary = one.diagnosis.primary?;
+            let found = one.diagnosis.findings.iter().find(|found| found.code == primary)?;
+            let finding = TriedFinding { code: primary, kind: found.kind };
+            let bytes = one.connection.analysis.bytes();
+            TRANSFER.contains(&bytes).then_some((file, number, finding, one.diagnosis.cost()))
+        })
+        .collect();
+    connections.sort_by_key(|&(.., cost)| core::cmp::Reverse(cost));
+    connections.truncate(MOST_CONNECTIONS);
+    let threads = thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+    let work = |&(file, number, finding, _): &(usize, usize, TriedFinding, _)| {
+        let connection = &report.files[file].quic[number].connection;
+        Ok::<_, Infallible>(try_quic_cures(connection, finding, &NEVER))
+    };
+    let Ok(tried) = Workers::new(threads, &NEVER).map(&connections, work);
+    for (&(file, number, ..), cures) in connections.iter().zip(tried) {
+        report.files[file].quic[number].cures = cures;
+    }
+}
+
+/// Why cures were not tried.
+const MANY: &str = "not tried: only those of the 64 worst connections are, of 100 MB together; --flow N tries those of one";
+const LARGE: &str = "not tried: transfers above 200 MB or 200,000 packets are not simulated";
+
+/// Says of a connection why its cures were not tried.
+fn leave_out(report: &mut DiagnosisReport, (file, number): (usize, usize), why: &str) {
+    let one = &mut report.files[file].connections[number];
+    one.cures.extend(one.primary.and_then(|code| untried(code, why)));
+}
+
+/// Says so of connections that are larger than what is simulated.
+fn leave_out_large(report: &mut DiagnosisReport) {
+    for file in 0..report.files.len() {
+        for number in 0..report.files[file].connections.len() {
+            let one = &report.files[file].connections[number];
+            let is_large =
+                one.bytes > *TRANSFER.end() || one.analysis().packets.len() >= MOST_PACKETS;
+            if is_large && !one.failed {
+                leave_out(report, (file, number), LARGE);
+            }
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use diagnose::AnalysisSettings;
 use export::kernel_log::LoggedEndpoint;
 use export::qlog::Qlog;
 use fit::QuicFit;
-use ingest::diagnosis::Validity;
+use ingest::diagnosis::{DiagnosisReport, Validity};
 use ingest::inputs::{self, InputFile, QuicConnection, ReadMode};
 use logs::qlog::QlogFormat;
 use scenario::{Overrides, load};
@@ -335,4 +335,31 @@ fn waits_of_hosts_that_take_turns_are_left_out() {
     let one = answer.alternatives.iter().find(|one| one.what.contains("all at once"));
     let one = one.unwrap_or_else(|| panic!("{}", answer.to_text()));
     assert!(one.time_ratio < 0.7, "{}", answer.to_text());
+}
+
+/// `diagnose` tries the cures of what limits a log, and each is what the same transfer takes with it.
+#[test]
+fn cures_of_a_log_are_tried() {
+    let path = "path.0.forward=[{ link = { rate = \"100Mbit/s\", buffer = \"500kB\" } }, { delay = \"20ms\" }]";
+    let limited = log(&[path, "host.server.knobs.initial_max_data=128kB"]);
+    let source = InputFile { name: "upload.sqlog".into(), bytes: Box::new(&*limited) };
+    let mut report = DiagnosisReport::read(vec![source], true).unwrap();
+    whatif::try_worst(&mut report);
+    let one = &report.files[0].quic[0];
+    assert_eq!(one.diagnosis.primary, Some("CC821"));
+    let [cure] = &one.cures[..] else { panic!("{:?}", one.cures) };
+    // The set of the cure is what `whatif` takes.
+    let request = WhatIfRequest { set: vec![cure.set.clone()], ..WhatIfRequest::default() };
+    let asked = WhatIf::of_quic(&one.connection, &request).unwrap().alternatives.swap_remove(0);
+    assert!((asked.course.time_s - cure.duration_s).abs() < 1e-9, "{cure:?}");
+    let cured = seconds(&log(&[path, "host.server.knobs.initial_max_data=1048576B"]));
+    assert_eq!(cure.prediction.validity, Validity::Figure, "{cure:?}");
+    assert!((cure.duration_s / cured - 1.0).abs() < 0.1, "{cure:?}: {cured}");
+    assert!(report.json(1).contains("\"set\": \"receiver.window="), "{}", report.json(1));
+    // Nothing limits a busy path.
+    let busy = log(&[]);
+    let source = InputFile { name: "upload.sqlog".into(), bytes: Box::new(&*busy) };
+    let mut report = DiagnosisReport::read(vec![source], true).unwrap();
+    whatif::try_worst(&mut report);
+    assert!(report.files[0].quic[0].cures.is_empty());
 }

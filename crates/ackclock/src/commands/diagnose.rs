@@ -91,7 +91,8 @@ pub(super) fn run(args: &DiagnoseArgs) -> Result<ExitCode, Failure> {
     let mut printer = live::IntervalPrinter::new(args, SHOWN, &closed);
     let mut speak = |interval: &LiveInterval| printer.print(interval);
     let keys = key_logs::read(args.keylog.as_deref(), &files)?;
-    let mut mode = ReadMode { is_ring: args.ring, keys, ..ReadMode::default() };
+    let mut mode =
+        ReadMode { is_ring: args.ring, keys, keeps_quic: tries_cures, ..ReadMode::default() };
     if let Some(every) = &args.every {
         mode.live = Some(LiveReporter::new(live::every(every)?, &mut speak));
         // Ctrl-C ends the capture: the result follows.

@@ -32,6 +32,15 @@ impl QuicFit {
             "flow.reads.rate" if self.reads.is_none() => {
                 return Err(WordError::Absent("no slow reader was seen"));
             }
+            "receiver.window" => {
+                let wrong = WordError::Value("a size: 16MiB");
+                let window = scenario::units_text::size(value).map_err(|_| wrong)?;
+                if !self.flow_limited {
+                    return Err(WordError::Absent("the peer's limits held nothing back"));
+                }
+                let larger = |old: Option<u64>| Some(old.unwrap_or(0).max(window.0));
+                Self { windows_of_peer: self.windows_of_peer.map(larger), ..self.clone() }
+            }
             "application.client_waits" => self.with_waits(true, value)?,
             "application.server_waits" => self.with_waits(false, value)?,
             "application.batch" => match value {

@@ -5,7 +5,7 @@ use diagnose::rules::{Finding, Severity, many, time, time_percent};
 use units::Duration;
 
 use super::captured_quic::findings as findings_of_captured;
-use super::cures::best_cure;
+use super::cures::{TriedCure, best_cure};
 use super::host::host_answer;
 use super::kernel::kernel_limit;
 use super::limits::{limit_of, named};
@@ -126,12 +126,12 @@ impl AnyConnection<'_> {
         match self {
             Self::Tcp(one) => tcp_answer(file, one),
             Self::Quic(one) => {
-                let QuicReport { connection, diagnosis } = one;
+                let QuicReport { connection, diagnosis, cures } = one;
                 let active = Duration::from_nanos(connection.analysis.budget.active());
                 let primary = diagnosis.primary;
                 let answer =
                     AnswerFindings { findings: &diagnosis.findings, primary, active }.answer();
-                match answer {
+                match with_cure(answer, cures, primary) {
                     Answer::NoFault(_) if connection.analysis.is_limit_unknown() => {
                         let rest = ": the log does not show what limits it most of the time";
                         Answer::NoFault(rest.to_owned())
@@ -164,10 +164,13 @@ fn tcp_answer(file: &FileReport, one: &ConnectionReport) -> Answer {
         }
     }
     let active = course.budget.active();
-    match (
-        AnswerFindings { findings: &findings, primary, active }.answer(),
-        best_cure(&one.cures, primary),
-    ) {
+    let answer = AnswerFindings { findings: &findings, primary, active }.answer();
+    with_cure(answer, &one.cures, primary)
+}
+
+/// An answer with the cure of its finding that gains most.
+fn with_cure(answer: Answer, cures: &[TriedCure], primary: Option<&str>) -> Answer {
+    match (answer, best_cure(cures, primary)) {
         (Answer::Limited(text), Some(cure)) => {
             Answer::Limited(format!("{text}; {}", cure.short_text()))
         }

@@ -11,6 +11,7 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use units::Duration;
 
+use super::cures::{CureJson, TriedCure};
 use super::help::choose_quic_help;
 use super::json::FindingJson;
 use super::text::{BAR, FindingSite, TextStyle, findings, paint};
@@ -23,13 +24,15 @@ pub struct QuicReport {
     pub connection: QuicConnection,
     /// Its findings.
     pub diagnosis: QuicDiagnosis,
+    /// Cures of the one that limited it, tried in simulations of the transfer.
+    pub cures: Vec<TriedCure>,
 }
 
 impl QuicReport {
     pub(super) fn of(connection: QuicConnection) -> Self {
         let mut diagnosis = QuicDiagnosis::of(&connection.analysis);
         choose_quic_help(&mut diagnosis.findings, &connection);
-        Self { connection, diagnosis }
+        Self { connection, diagnosis, cures: Vec::new() }
     }
 
     /// The connection with its findings, without colours.
@@ -92,7 +95,7 @@ impl QuicReport {
             records: if self.connection.decrypted.is_some() { "frames" } else { "events" },
             active: Duration::from_nanos(analysis.budget.active()),
             filtered: false,
-            cures: &[],
+            cures: &self.cures,
         };
         findings(&self.diagnosis.findings, &site, view.look, out);
     }
@@ -197,6 +200,8 @@ pub(super) struct QuicJson<'a> {
     not_in_the_log: &'a [&'static str],
     primary: Option<&'static str>,
     findings: Vec<FindingJson>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    cures: Vec<CureJson>,
 }
 
 struct BudgetJson<'a>(&'a QuicBudget);
@@ -243,6 +248,7 @@ impl QuicReport {
             not_in_the_log: &analysis.missing,
             primary: self.diagnosis.primary,
             findings: found.map(FindingJson::of_event).collect(),
+            cures: self.cures.iter().map(CureJson::of).collect(),
         }
     }
 }

@@ -160,7 +160,7 @@ fn verdicts_on(
                 kernel: None,
                 findings: one.diagnosis.findings.clone(),
                 other_findings: Vec::new(),
-                cures: &[],
+                cures: &one.cures,
                 unjudged: on.and_then(|on| one.unjudged_by(on)),
             });
         }
