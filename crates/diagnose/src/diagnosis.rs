@@ -43,6 +43,9 @@ impl Diagnosis {
     /// Gives its findings the costs that simulations show, of the connection of `analysis`.
     pub fn prove(&mut self, analysis: &Analysis, neighbours: &Neighbours, proof: &Proof) {
         let Some(flow) = analysis.main().filter(|_| *proof != Proof::default()) else { return };
+        // Where a limit was never lifted, the capture shows its rate, not that of the path.
+        let seen = self.course.path.rate;
+        self.course.path.rate = seen.map(|seen| proof.rate.map_or(seen, |rate| rate.max(seen)));
         let case = DiagnosisCase { analysis, flow, course: &self.course, neighbours };
         rules::prove(&mut self.findings, proof, &case);
         self.primary = rules::primary(&self.findings).map(|finding| finding.code);

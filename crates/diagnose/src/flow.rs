@@ -57,6 +57,8 @@ pub struct FlowAnalysis {
     pub rtt_samples: u64,
     /// Advertised window: smallest, largest, last, in bytes; `None` if its scale is unknown.
     pub window: Option<(u64, u64, u64)>,
+    /// What its receiver held unread when it last said so, with that time, in bytes; 0 if the scale is unknown.
+    pub unread: (Instant, u64),
     /// Number of times it fell to zero.
     pub zero_windows: u64,
     /// Waits for the application, and the longest with the frame that ended it.
@@ -125,6 +127,7 @@ impl FlowAnalysis {
             rtt: None,
             rtt_samples: 0,
             window: None,
+            unread: (start, 0),
             zero_windows: 0,
             pauses: 0,
             longest_pause: (Duration::ZERO, 0),
@@ -209,6 +212,7 @@ impl FlowAnalysis {
             rtt: half.rtt.min.map(|min| (min, half.rtt.usual(), half.rtt.max.unwrap_or(min))),
             rtt_samples: half.rtt.samples,
             window: half.window.sizes(),
+            unread: half.window.unread(),
             zero_windows: half.window.closures,
             pauses: idle.pauses.count,
             longest_pause: idle.pauses.longest,

@@ -127,6 +127,8 @@ pub struct PathFit {
     pub queueing: u64,
     /// Losses other than queue overflows.
     pub losses: LossEstimate,
+    /// Numbers of the lost data packets of the other direction, where hosts take turns.
+    pub requests_lost: Vec<u64>,
     /// The same data are lost, not the packets of the same numbers.
     pub loses_data: bool,
     /// The policer of the scenario, and the one that drops just the packets that were lost of all that were sent.
@@ -320,6 +322,14 @@ impl PathFit {
             }
             _ => since(after()),
         };
+        let requests_lost = match conversation {
+            Some(_) => lost_of_other_direction(analysis, flow, rtt),
+            None => Vec::new(),
+        };
+        if !requests_lost.is_empty() {
+            let why = format!("{} data packets of the other direction", requests_lost.len());
+            reported("loss on the way back", why);
+        }
         let full = lost_of_full_queue(flow, base, path.queue);
         let at_losses =
             median(flow.episodes.iter().map(|episode| episode.rtt.saturating_sub(base)));
@@ -500,6 +510,7 @@ impl PathFit {
             window_field: window_field(analysis, flow),
             queueing: at_losses.as_nanos(),
             losses,
+            requests_lost,
             loses_data: false,
             policer,
             shown_policer: policer,
@@ -576,4 +587,21 @@ fn median(values: impl Iterator<Item = Duration>) -> Duration {
     let mut values: Vec<Duration> = values.collect();
     values.sort_unstable();
     values.get(values.len() / 2).copied().unwrap_or_default()
+}
+
+/// Numbers of the lost packets with data of the direction that has less of them: of requests, for example.
+fn lost_of_other_direction(analysis: &Analysis, flow: &FlowAnalysis, rtt: u64) -> Vec<u64> {
+    let dir = flow.dir.reversed();
+    let Some(other) = analysis.flows[dir as usize].as_deref().filter(|other| other.mss > 0) else {
+        return Vec::new();
+    };
+    let packets = &analysis.packets;
+    let late = (rtt / 4).max(other.reordering.late.as_nanos());
+    let losses = match other.point {
+        CapturePoint::Receiver => {
+            LossEstimate::at_receiver(packets, dir, other.mss, late, &timeouts(other))
+        }
+        _ => LossEstimate::at_sender(packets, dir, other.mss, rtt),
+    };
+    losses.packets.into_iter().map(|(number, _)| number).collect()
 }

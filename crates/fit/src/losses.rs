@@ -209,7 +209,9 @@ impl LossEstimate {
         let (mut origin, mut starts) = (StreamOrigin::default(), Vec::new());
         let mut outages = Vec::new();
         // The last packet with data, whether it ended a write, and data of the peer since.
-        let (mut then, mut is_pushed, mut is_asked, mut id) = (None::<u64>, true, false, 0_u16);
+        let (mut then, mut is_pushed, mut is_asked) = (None::<u64>, true, false);
+        // Identification of the last packet, and whether some were missing since the last data.
+        let (mut id, mut is_missing) = (0_u16, false);
         for packet in packets {
             let segment = &packet.segment;
             origin.note(packet, dir, &mut stream);
@@ -217,17 +219,19 @@ impl LossEstimate {
                 is_asked |= segment.payload > 0;
                 continue;
             }
+            // ACKs without data count, too.
+            let missing = packet.id.wrapping_sub(id);
+            is_missing |= packet.id != 0 && id != 0 && (2..MOST_MISSING).contains(&missing);
+            id = packet.id;
             if segment.payload == 0 {
                 continue;
             }
             let at = packet.at.as_nanos();
-            let missing = packet.id.wrapping_sub(id);
-            let is_missing = packet.id != 0 && id != 0 && (2..MOST_MISSING).contains(&missing);
             let is_hole = next.is_some_and(|next| stream.place(segment.seq.0) > next);
             let is_lost =
                 (!is_pushed && !is_asked) || is_missing || is_hole || timeouts.contains(&at);
             let silent = then.filter(|&then| is_lost && at - then > SILENT + 4 * late);
-            id = packet.id;
+            is_missing = false;
             if let Some(then) = silent {
                 // The last probe that was lost was sent before half of the time.
                 outages.push((then + (late / 8).min(1_000_000), at - (at - then) / 4));
@@ -434,6 +438,29 @@ mod tests {
         let packets = [data(0, 0), data(0, 2_000), data(1, 4_000), data(1, 3_000), data(50, 1_000)];
         let losses = LossEstimate::at_receiver(&packets, Dir::Forward, 1_000, 10_000_000, &[]);
         assert_eq!(losses.packets, [(2, 0)]);
+    }
+
+    /// A host that answers once a second acknowledges requests in between: its identifications have no gap, and the
+    /// silence is no outage.
+    #[test]
+    fn acks_between_answers_are_no_missing_packets() {
+        let mut packets = Vec::new();
+        for n in 0..3 {
+            let mut request = data(u64::from(n) * 1_000, n * 1_000);
+            request.segment.dir = Dir::Reverse;
+            let mut ack = data(u64::from(n) * 1_000 + 20, n * 1_000);
+            (ack.segment.payload, ack.id) = (0, 10 + n as u16 * 2);
+            let mut answer = data(u64::from(n) * 1_000 + 40, n * 1_000);
+            (answer.id, answer.segment.flags) = (11 + n as u16 * 2, Flags::PSH | Flags::ACK);
+            packets.extend([request, ack, answer]);
+        }
+        let of = |packets: &[CapturedPacket]| {
+            LossEstimate::at_receiver(packets, Dir::Forward, 1_000, 10_000_000, &[]).outages
+        };
+        assert_eq!(of(&packets), []);
+        // Without the ACKs, packets are missing where it was silent.
+        packets.retain(|packet| packet.segment.payload > 0);
+        assert_eq!(of(&packets).len(), 2);
     }
 
     /// Sequence numbers that jump by 2 GB: a hole is one entry, not one per segment.

@@ -206,6 +206,7 @@ impl PathFit {
             ElementTable { link: given(link), ..ElementTable::default() }
         });
         prepend(&mut path.return_, back);
+        prepend(&mut path.return_, self.lost_requests());
         let OpeningFit { no_scaling, no_sack, .. } = self.opening;
         let absent = [(no_scaling, SynOffers::WINDOW_SCALE), (no_sack, SynOffers::SACK)];
         let absent: Vec<_> = absent.into_iter().filter(|one| one.0).map(|one| one.1).collect();
@@ -231,6 +232,14 @@ impl PathFit {
             (false, false, Some(_)) => rtt * 3 / 2 - first_data,
             (false, ..) => rtt - first_data,
         }
+    }
+
+    /// The element that loses data of the other direction.
+    fn lost_requests(&self) -> Option<ElementTable> {
+        let packets = Some(&self.requests_lost).filter(|lost| !lost.is_empty())?;
+        let rule = RuleTable { packets: given(packets.clone()), ..Default::default() };
+        let loss = given(PacketRule::Rule(rule.into()));
+        Some(ElementTable { loss, only: given(PacketClass::Data), ..Default::default() })
     }
 
     /// The element that loses SYNs.

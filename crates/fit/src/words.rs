@@ -58,6 +58,12 @@ impl PathFit {
                 }
                 other
             }
+            "path.return.loss" if matches!(value, NONE | "0%") => {
+                if self.requests_lost.is_empty() {
+                    return Err(WordError::Absent("no data of the other direction were lost"));
+                }
+                Self { requests_lost: Vec::new(), ..self.clone() }
+            }
             "path.forward.losses" if value == NONE => {
                 let mut other = Self { policer: None, ..self.clone() };
                 other.losses.packets.clear();

@@ -65,6 +65,7 @@ prop_compose! {
             window_field: None,
             queueing: 0,
             losses: LossEstimate::default(),
+            requests_lost: Vec::new(),
             loses_data: false,
             policer: None,
             shown_policer: None,

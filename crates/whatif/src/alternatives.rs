@@ -33,6 +33,8 @@ const MAX_OTHER_ERROR: f64 = MAX_MISFIT / 2.0;
 
 /// Why a change says nothing about a fit.
 const NOT_RANDOM: &str = "the losses are not like random ones: with as many at random, the recorded sender takes another time";
+const OTHER_LOSSES: &str =
+    "the losses are not like random ones: the range of the same packets and of as many at random";
 const NO_LOSSES: &str = "the fitted path has no losses but those of a full queue or an outage";
 const NO_FULL_QUEUE: &str = "no queue was seen full: the fitted losses are others";
 
@@ -164,28 +166,32 @@ impl FittedPath<'_> {
         changes.retain(|change| fitted.is_random() || !change.starts_with(LOSS));
         let changes: Vec<String> =
             changes.into_iter().map(|change| fitted.located(change)).collect();
-        let absent = match absent {
-            None if fitted.is_random() && !self.is_as_random(fitted)? => Some(NOT_RANDOM),
-            absent => absent,
-        };
         // The recorded sender loses the recorded packets; another one sends others, and loses as many at random.
         let is_same = sender == (self.best.profile, self.best.cc);
+        let is_unlike = absent.is_none() && fitted.is_random() && !self.is_as_random(fitted)?;
+        let absent = if is_unlike && !is_same { Some(NOT_RANDOM) } else { absent };
         let (pattern, seeds) = match fitted.is_random() {
             true if !is_same => (LossPattern::Random, SEEDS),
             _ => (LossPattern::Same, 1),
         };
-        let run = |fitted: &dyn FittedTransfer, seed| {
+        let run_with = |fitted: &dyn FittedTransfer, pattern, seed| {
             let text = fitted.scenario(sender.0, sender.1, pattern, seed);
             let simulated = simulate(&text, &changes, fitted, self.stop);
             simulated.map_err(|error| at_given_text(error, &settings))
         };
+        let run = |fitted: &dyn FittedTransfer, seed| run_with(fitted, pattern, seed);
         let mut courses = Vec::new();
         for seed in 1..=seeds {
             courses.push((run(fitted, seed)?, seed));
         }
         let time = |course: &SimulatedTransfer| course.0.time_s;
         courses.sort_by(|(a, _), (b, _)| time(a).total_cmp(&time(b)));
-        let spread_s = (time(&courses[0].0), time(&courses[courses.len() - 1].0));
+        let mut spread_s = (time(&courses[0].0), time(&courses[courses.len() - 1].0));
+        let is_uncertain = is_unlike && is_same;
+        for seed in (1..=CHECKS).filter(|_| is_uncertain) {
+            let time_s = time(&run_with(fitted, LossPattern::Random, seed)?);
+            spread_s = (spread_s.0.min(time_s), spread_s.1.max(time_s));
+        }
         let ((middle, progress), seed) = courses.swap_remove(courses.len() / 2);
         let mut others = Vec::new();
         for (number, (doubt, other)) in fitted.other_paths().into_iter().enumerate() {
@@ -211,6 +217,7 @@ impl FittedPath<'_> {
         let (time_s, prediction) = prediction(&PredictionBasis {
             error: self.best.error,
             absent,
+            other_losses: is_uncertain.then_some(OTHER_LOSSES),
             time_s: middle.time_s,
             spread_s,
             others: &others,

@@ -19,6 +19,8 @@ pub(crate) struct PredictionBasis<'a> {
     pub(crate) error: f64,
     /// What was to change that the fit does not have.
     pub(crate) absent: Option<&'static str>,
+    /// Why the losses may be others than the simulated ones, if they may.
+    pub(crate) other_losses: Option<&'static str>,
     /// Predicted time, in seconds, over the path that is most likely.
     pub(crate) time_s: f64,
     /// Shortest and longest time of several draws of the losses.
@@ -36,7 +38,7 @@ fn centred(time_s: f64, (low, high): (f64, f64)) -> f64 {
 
 /// The predicted time, and whether it is a figure, a range, or cannot be predicted.
 pub(crate) fn prediction(basis: &PredictionBasis<'_>) -> (f64, Prediction) {
-    let &PredictionBasis { error, absent, time_s, spread_s, others } = basis;
+    let &PredictionBasis { error, absent, other_losses, time_s, spread_s, others } = basis;
     let all = others.iter().map(|other| other.1);
     let range_s = all.fold(spread_s, |(low, high), time| (low.min(time), high.max(time)));
     // Draws of chance are no bounds: none of them may be far from the most likely time.
@@ -62,6 +64,8 @@ pub(crate) fn prediction(basis: &PredictionBasis<'_>) -> (f64, Prediction) {
         (Validity::None, absent.to_owned())
     } else if error > MAX_MISFIT {
         (Validity::None, own_error())
+    } else if let Some(why) = other_losses {
+        (Validity::Range, why.to_owned())
     } else if is_wide(spread_s) {
         (Validity::Range, "losses at random: the range of ten draws".to_owned())
     } else if let Some((doubt, _)) = doubt {
@@ -92,7 +96,14 @@ mod tests {
     use super::*;
 
     fn of(error: f64, spread_s: (f64, f64), others: &[(PathDoubt, f64)]) -> Validity {
-        let basis = PredictionBasis { error, absent: None, time_s: 1.0, spread_s, others };
+        let basis = PredictionBasis {
+            error,
+            absent: None,
+            other_losses: None,
+            time_s: 1.0,
+            spread_s,
+            others,
+        };
         prediction(&basis).1.validity
     }
 
@@ -101,7 +112,14 @@ mod tests {
     fn a_figure_is_as_near_to_both_ends_of_a_range() {
         let of = |others: &[(PathDoubt, f64)]| {
             let (spread_s, error) = ((1.0, 1.0), 0.01);
-            prediction(&PredictionBasis { error, absent: None, time_s: 1.0, spread_s, others })
+            prediction(&PredictionBasis {
+                error,
+                absent: None,
+                other_losses: None,
+                time_s: 1.0,
+                spread_s,
+                others,
+            })
         };
         let (time_s, Prediction { validity, low_s, high_s, .. }) = of(&[(PathDoubt::Queue, 1.2)]);
         assert_eq!((validity, low_s, high_s), (Validity::Figure, 1.0, 1.2));
@@ -112,6 +130,22 @@ mod tests {
         // Beyond that, it is the time over the path that is most likely.
         let (time_s, Prediction { validity, .. }) = of(&[(PathDoubt::Queue, 1.3)]);
         assert_eq!((time_s, validity), (1.0, Validity::Range));
+    }
+
+    /// Where chance did not choose the losses, those of the recording are one of several that are possible.
+    #[test]
+    fn losses_that_are_not_random_make_a_range() {
+        let basis = PredictionBasis {
+            error: 0.01,
+            absent: None,
+            other_losses: Some("others"),
+            time_s: 1.0,
+            spread_s: (0.7, 1.1),
+            others: &[],
+        };
+        let (time_s, Prediction { validity, low_s, high_s, why }) = prediction(&basis);
+        assert_eq!((time_s, validity, why.as_str()), (1.0, Validity::Range, "others"));
+        assert!(low_s <= 0.7 && high_s >= 1.1, "{low_s} to {high_s}");
     }
 
     #[test]

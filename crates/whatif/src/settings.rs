@@ -41,6 +41,7 @@ impl GivenSetting {
 
     /// Moves an error in the translated text to the text that the user wrote; others stay as they are.
     pub(crate) fn restore(&self, error: &mut ScenarioError) {
+        self.name_parts(error);
         if !self.is_knob || error.file != SET || error.source_line != self.text {
             return;
         }
@@ -73,6 +74,35 @@ impl GivenSetting {
         error.source_line.clone_from(&self.given);
     }
 }
+
+impl GivenSetting {
+    /// Names the parts of a fitted path in place of the numbers of those that scenarios have.
+    fn name_parts(&self, error: &mut ScenarioError) {
+        let key = self.text.split('=').next().unwrap_or_default().trim();
+        let part = [FORWARD, RETURN, "path."].into_iter().find(|part| key.starts_with(part));
+        let is_path = error.file == SET && error.source_line == self.text;
+        let Some(part) = part.filter(|_| is_path && error.message.contains(NO_ENTRY)) else {
+            return;
+        };
+        error.message = format!("a fitted path has no `{key}`");
+        (error.column, error.width) = (1, key.chars().count());
+        let parts = match part {
+            FORWARD => {
+                "path.forward.loss, .losses, .outage, .marks, .reorder, .policer, .link or .delay"
+            }
+            RETURN => "path.return.loss, .link, .thin or .delay",
+            _ => "path.forward, path.return, path.opening.loss or path.strip",
+        };
+        error.expected = Some(parts.to_owned());
+        error.found = None;
+    }
+}
+
+/// Beginnings of the keys of a fitted path.
+const FORWARD: &str = "path.forward.";
+const RETURN: &str = "path.return.";
+/// What scenarios say of a path without a number.
+const NO_ENTRY: &str = "has no entry";
 
 /// What scenarios expect of a knob with three sizes.
 const THREE_SIZES: &str = "three sizes";
@@ -202,6 +232,27 @@ mod tests {
         let error = error_of(" net.inet.tcp.recvspace=65536");
         assert_eq!((error.column, error.width), (2, "net.inet.tcp.recvspace".len()));
         assert_eq!(error.source_line, " net.inet.tcp.recvspace=65536");
+    }
+
+    /// A fitted path has names of parts; scenarios have numbers.
+    #[test]
+    fn an_unknown_part_of_the_path_is_refused_with_the_known_ones() {
+        let scenario =
+            "[host.sender]\n[host.receiver]\n\n[[path]]\nfrom = \"sender\"\nto = \"receiver\"\n";
+        for (given, known) in
+            [("path.forward.jitter=3ms", "path.forward.loss"), ("path.foo=1", "path.strip")]
+        {
+            let setting = GivenSetting::of(given);
+            let set = vec![given.to_owned()];
+            let overrides = scenario::Overrides { set, ..scenario::Overrides::default() };
+            let errors = scenario::load(scenario, "the fitted scenario", &overrides).unwrap_err();
+            let mut error = errors.into_iter().find(|error| error.file == SET).unwrap();
+            setting.restore(&mut error);
+            let key = given.split('=').next().unwrap();
+            assert!(error.message.contains(key), "{error}");
+            assert!(error.expected.as_ref().unwrap().contains(known), "{error}");
+            assert_eq!((error.column, error.width), (1, key.len()));
+        }
     }
 
     #[test]

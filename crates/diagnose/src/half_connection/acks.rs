@@ -85,7 +85,7 @@ impl HalfConnection {
             self.record(at, SenderEventKind::Marked, una.max(start), AckSummary::default());
         }
         let rtt = self.on_delivery(&news, ack, old_una, at);
-        self.window.update(at, offset, una, ack);
+        self.window.update(at, offset, old_una, ack);
         let advanced = offset > old_una || news.bytes > 0;
         let was_in_episode = self.recovery.is_open();
         self.after_ack(at, advanced);

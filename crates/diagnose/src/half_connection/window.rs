@@ -49,6 +49,8 @@ pub(crate) struct PeerWindow {
     pub(super) size: u64,
     max: u64,
     min: u64,
+    /// Time of its last size that an ACK of new data or an update of the window has.
+    updated: Instant,
     /// Number of times it closed.
     pub(crate) closures: u64,
     state: WindowState,
@@ -68,6 +70,7 @@ impl Default for PeerWindow {
             size: 0,
             max: 0,
             min: u64::MAX,
+            updated: Instant::ZERO,
             closures: 0,
             state: WindowState::Open,
             room: WindowRoom::Open,
@@ -82,6 +85,12 @@ impl PeerWindow {
     /// Smallest, largest and last size in bytes; `None` if the scale is unknown.
     pub(crate) fn sizes(&self) -> Option<(u64, u64, u64)> {
         (self.max > 0).then_some((self.min, self.max, self.size))
+    }
+
+    /// What the receiver holds unread, in bytes, and when it said so last: what its window is below its largest size;
+    /// 0 if the scale is unknown.
+    pub(crate) const fn unread(&self) -> (Instant, u64) {
+        (self.updated, self.max.saturating_sub(self.size))
     }
 
     /// Largest size in bytes; 0 if the scale is unknown.
@@ -99,6 +108,9 @@ impl PeerWindow {
         if ack.scaled || inferred.is_some() {
             let window = ack.window << inferred.unwrap_or(0);
             self.edge = offset + window;
+            if offset > una || window > self.size {
+                self.updated = at;
+            }
             self.size = window;
             self.max = self.max.max(window);
             self.min = self.min.min(window);

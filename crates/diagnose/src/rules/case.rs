@@ -25,6 +25,8 @@ pub struct DiagnosisCase<'a> {
     pub neighbours: &'a Neighbours,
 }
 
+/// Evidence that is the rate of the path.
+pub(super) const PATH_RATE: &str = "path_rate_bps";
 /// One second.
 pub(super) const SECOND: Duration = Duration::from_secs(1);
 /// Least cost of a warning: half of the 0.1 s that a person perceives as no delay at all.
@@ -206,7 +208,7 @@ impl<'a> DiagnosisCase<'a> {
     /// Evidence: the rate of the path, if it is known.
     pub(super) fn path_rate(&self) -> Option<EvidenceItem> {
         let rate = self.course.path.rate?;
-        Some(number("path_rate_bps", rate * 8.0, "path", format!("carries {}", self::rate(rate))))
+        Some(number(PATH_RATE, rate * 8.0, "path", format!("carries {}", self::rate(rate))))
     }
 }
 

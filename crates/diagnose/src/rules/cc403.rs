@@ -3,8 +3,7 @@
 //! Checks for time in which the sender had filled the receive window, well below its largest size:
 //! unread data filled the receiver's buffer.
 //!
-//! Cost: that time less the time its bytes take at the rate of the path, and the wait for an answer that the receiver
-//! gives when it has read all.
+//! Cost: that time less the time its bytes take at the rate of the path, and what reading took when all was delivered.
 
 use units::Duration;
 
@@ -33,7 +32,7 @@ until the window opens (RFC 9293 section 3.8.6.1). A larger buffer only delays i
 
 fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
     let blocked = case.course.lost(LostTimeCause::Reader);
-    let cost = if case.is_significant(blocked) { blocked + late_answer(case) } else { blocked };
+    let cost = if case.is_significant(blocked) { blocked + late_reading(case) } else { blocked };
     let flow = case.flow;
     if flow.zero_windows == 0 && !case.is_significant(cost) {
         return None;
@@ -66,21 +65,30 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
     )
 }
 
-/// How long the receiver's answer to all data waited until they were read: at most twice the time that what its buffer
-/// may hold takes.
-pub(super) fn late_answer(case: &DiagnosisCase<'_>) -> Duration {
+/// How long the receiver read on when all data were there. An answer that waits for that shows it, at most for twice
+/// the time that what its buffer may hold takes; otherwise it reads what it held at its rate, until the connection ends.
+pub(super) fn late_reading(case: &DiagnosisCase<'_>) -> Duration {
     let flow = case.flow;
-    let Some((exchange, (_, most, _))) = case.analysis.exchange.as_deref().zip(flow.window) else {
-        return Duration::ZERO;
-    };
-    let wait = exchange.thinking[flow.dir.reversed() as usize].longest;
+    let Some((_, most, _)) = flow.window else { return Duration::ZERO };
+    let span = flow.last_delivery.since(flow.first_data.0).as_nanos() as f64;
+    let takes =
+        |bytes: u64| Duration::from_nanos((span * bytes as f64 / flow.bytes.max(1) as f64) as u64);
+    let (said, unread) = flow.unread;
+    late_answer(case).map_or_else(
+        || {
+            let reads = said.since(flow.last_delivery) + takes(unread);
+            reads.min(case.analysis.last.since(flow.last_delivery))
+        },
+        |wait| wait.min(takes(most) * 2),
+    )
+}
+
+/// How long the receiver's answer to all data waited.
+fn late_answer(case: &DiagnosisCase<'_>) -> Option<Duration> {
+    let flow = case.flow;
+    let wait = case.analysis.exchange.as_deref()?.thinking[flow.dir.reversed() as usize].longest;
     let base = case.course.path.base_rtt.unwrap_or_default();
     let is_last = wait.until > flow.last_delivery
         && wait.until.saturating_sub(wait.length) + base * 2 >= flow.last_delivery;
-    if !is_last {
-        return Duration::ZERO;
-    }
-    let span = flow.last_delivery.since(flow.first_data.0).as_nanos() as f64;
-    let reads = span * most as f64 / flow.bytes.max(1) as f64;
-    wait.length.min(Duration::from_nanos((reads * 2.0) as u64))
+    is_last.then_some(wait.length)
 }

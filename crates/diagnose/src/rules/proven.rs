@@ -5,7 +5,7 @@
 
 use units::Duration;
 
-use super::case::{DiagnosisCase, seconds};
+use super::case::{DiagnosisCase, PATH_RATE, seconds};
 use super::{
     EvidenceItem, Finding, LossProcess, Severity, late_accept, laws, number, rule, sort, time,
 };
@@ -41,6 +41,8 @@ pub struct Proof {
     pub costs: Vec<ProvenCost>,
     /// Limits without a finding, with their cost among `costs`.
     pub found: Vec<FoundLimit>,
+    /// What the path carries without a limit that slowed it, in bytes of payload per second.
+    pub rate: Option<f64>,
     /// The process of the losses, if the transfer has some.
     pub losses: Option<LossProcess>,
 }
@@ -52,7 +54,7 @@ const LEAST_PERCENT: u64 = 3;
 /// Makes one finding of the losses of a process, gives findings their costs, ranks them again, and makes notes of those
 /// that cost nothing.
 pub(crate) fn prove(findings: &mut Vec<Finding>, proof: &Proof, case: &DiagnosisCase<'_>) {
-    let Proof { costs, found, losses } = proof;
+    let Proof { costs, found, losses, rate: _ } = proof;
     let of_rule = |limit: &FoundLimit| {
         let rule = rule(limit.code)?;
         let finding = case.finding(rule, Duration::ZERO, limit.title.clone()).of_kind(limit.kind);
@@ -63,15 +65,25 @@ pub(crate) fn prove(findings: &mut Vec<Finding>, proof: &Proof, case: &Diagnosis
     let requests =
         case.analysis.exchange.as_deref().map_or(0, |exchange| exchange.first_byte.count);
     let is_own_clock = case.is_bulk() && requests <= REQUESTS_OF_TRANSFER;
-    let is_limit =
-        |limit: &&FoundLimit| limit.code != APPLICATION || !limit.kind.is_empty() || is_own_clock;
-    findings.extend(found.iter().filter(is_limit).filter_map(of_rule));
+    let is_limit = |limit: &&FoundLimit| match (limit.code, limit.kind) {
+        (APPLICATION, "") => is_own_clock,
+        _ => true,
+    };
+    // A finding that stands there has the cost.
+    let is_new = |limit: &&FoundLimit| !findings.iter().any(|found| found.code == limit.code);
+    let new: Vec<_> = found.iter().filter(is_limit).filter(is_new).filter_map(of_rule).collect();
+    findings.extend(new);
     if let Some(losses) = losses {
         losses.merge(findings, case);
     }
     let whole = case.analysis.last.since(case.analysis.first);
     // A simulation has no queue of new connections.
     let is_shown = |found: &&mut Finding| !found.is_failure && found.kind != late_accept::KIND;
+    // They were found with the rate of the capture.
+    let named = findings.iter_mut().flat_map(|finding| &mut finding.evidence);
+    for item in named.filter(|item| item.key == PATH_RATE) {
+        *item = case.path_rate().unwrap_or_else(|| item.clone());
+    }
     for finding in findings.iter_mut().filter(is_shown) {
         let Some(proven) = costs.iter().find(|one| one.code == finding.code) else { continue };
         let proven = &completed(*proven, case);
@@ -108,11 +120,12 @@ fn completed(proven: ProvenCost, case: &DiagnosisCase<'_>) -> ProvenCost {
     let ProvenCost { code, least, most } = proven;
     if code == super::cc403::RULE.code {
         // Simulations end with the data.
-        let late = super::cc403::late_answer(case);
+        let late = super::cc403::late_reading(case);
         return ProvenCost { code, least: least + late, most: most + late };
     }
-    // Without the queue of the ACKs the path carries more than it ever showed.
-    let is_bound = code == super::cc601::RULE.code && case.course.path.rate.is_none();
+    // Without the queue of the ACKs the path carries more than it ever showed, unless the fitted one is known to.
+    let is_known = case.course.path.rate.is_some() || least == most;
+    let is_bound = code == super::cc601::RULE.code && !is_known;
     if is_bound { ProvenCost { most: Duration::MAX, ..proven } } else { proven }
 }
 

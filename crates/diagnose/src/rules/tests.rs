@@ -3,7 +3,7 @@
 use packet::Dir;
 use units::{Duration, Instant};
 
-use super::Neighbours;
+use super::{FoundLimit, Neighbours, Proof, ProvenCost};
 use crate::tests::TestConnection;
 use crate::{Analysis, Diagnosis, Limiter, StateSample};
 
@@ -158,6 +158,57 @@ fn an_answer_after_slow_reading_waits_for_the_reader() {
     };
     let (alone, answered) = (transfer(false), transfer(true));
     assert!(answered >= alone + Duration::from_millis(300), "{alone} {answered}");
+}
+
+/// A receiver that holds 30 kB when all data were delivered has read them when its window shows that.
+#[test]
+fn a_slow_reader_reads_on_when_all_is_delivered() {
+    let cost = |opens_at: u64| {
+        let mut script = TestConnection::new();
+        script.open(20_000);
+        (0..60).for_each(|n| script.data(20_020 + n, n * 1_000, 1_000));
+        for n in 0..300_u64 {
+            let at = 40_020 + n * 10_000;
+            script.ack_window(at, (n + 1) * 1_000, &[], if n < 20 { 60_000 } else { 30_000 });
+            if n >= 30 {
+                script.data(at + 20, (n + 30) * 1_000, 1_000);
+            }
+        }
+        (300..330).for_each(|n| script.ack_window(3_040_020 + n, (n + 1) * 1_000, &[], 30_000));
+        // Its window opens as it reads.
+        script.ack_window(3_040_050 + opens_at, 330_000, &[], 60_000);
+        // Nothing is read later.
+        script.ack_window(6_000_000, 330_000, &[], 60_000);
+        let diagnosis = Diagnosis::of(&script.finish(), &Neighbours::default());
+        let found = diagnosis.findings.into_iter().find(|found| found.code == "CC403");
+        found.unwrap_or_else(|| panic!("no CC403")).cost.as_millis()
+    };
+    let [at_once, soon, late] = [0, 100_000, 2_000_000].map(cost);
+    assert!((95..=105).contains(&(soon - at_once)), "{at_once} {soon}");
+    assert!((1_990..=2_010).contains(&(late - at_once)), "{at_once} {late}");
+}
+
+/// A limit that was never lifted hides the rate of the path. Simulated without it, the transfer saves more than the
+/// rate that the capture shows would allow, and that rate is stated from then on.
+#[test]
+fn a_proven_cost_is_not_bounded_by_the_rate_of_the_limit() {
+    let mut script = TestConnection::new();
+    script.open(20_000);
+    for n in 0..300_u64 {
+        script.data(20_020 + n * 10_000, n * 1_000, 1_000);
+        script.ack(40_020 + n * 10_000, (n + 1) * 1_000, &[]);
+    }
+    let analysis = script.finish();
+    let mut diagnosis = Diagnosis::of(&analysis, &Neighbours::default());
+    // The packets of a policed flow arrive at the policer's rate.
+    diagnosis.course.path.rate = Some(100_000.0);
+    let cost = Duration::from_millis(2_500);
+    let found = FoundLimit { code: "CC501", kind: "", title: "a clock".to_owned(), cause: "so" };
+    let costs = vec![ProvenCost { code: "CC501", least: cost, most: cost }];
+    let proof = Proof { costs, found: vec![found], rate: Some(600_000.0), losses: None };
+    diagnosis.prove(&analysis, &Neighbours::default(), &proof);
+    let found = diagnosis.findings.iter().find(|found| found.code == "CC501").unwrap();
+    assert_eq!((found.cost, diagnosis.course.path.rate), (cost, Some(600_000.0)));
 }
 
 #[test]
