@@ -30,6 +30,7 @@ test: tools lint
 	  | diff - target/golden.txt || { echo 'docs/ledger/fidelity.md is stale: run cargo xtask docs'; exit 1; }
 	# Drawn transfers with known faults: a cost that breaks a law fails.
 	$(XTASK) exam --count 40 --strict
+	$(XTASK) exam --quic --count 40 --strict
 	# Costs that may not grow faster than their input; `cargo xtask growth` has them all.
 	@if command -v valgrind > /dev/null; then $(XTASK) growth --sample interfaces intervals names sockets; \
 	  else echo "growth: skipped, it needs valgrind"; fi

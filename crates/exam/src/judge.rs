@@ -28,6 +28,8 @@ pub struct Answer {
     pub notes: Vec<&'static str>,
     /// Cost of the primary finding.
     pub cost: Duration,
+    /// Rate of the bottleneck that it states of a log of QUIC, in bytes per second.
+    pub path_rate: Option<f64>,
     /// The answer, judged.
     pub verdict: Verdict,
     /// Laws that findings break, in words.
@@ -108,7 +110,8 @@ fn judge_log(case: &RunCase, log: &[u8]) -> Result<Answer, String> {
     let broken_laws =
         laws(&diagnosis.findings, duration, analysis.spare().map(Duration::from_nanos));
     let cures = predicted(case, |request| WhatIf::of_quic(&connection, request));
-    Ok(answer(case, diagnosis.primary, &diagnosis.findings, broken_laws, cures))
+    let answer = answer(case, diagnosis.primary, &diagnosis.findings, broken_laws, cures);
+    Ok(Answer { path_rate: analysis.bottleneck, ..answer })
 }
 
 /// Asks about captures.
@@ -218,6 +221,7 @@ fn answer(
         above_note,
         notes,
         cost: limit.map_or(Duration::ZERO, |found| found.cost),
+        path_rate: None,
         broken_laws,
         cures,
     }

@@ -45,6 +45,12 @@ pub struct DrawResult {
     pub above_note: Vec<&'static str>,
     /// The cost of its verdict, in seconds.
     pub stated_cost_s: f64,
+    /// Rate of the bottleneck, and that of a log of QUIC as the program states it, in bit/s.
+    pub rate_bps: f64,
+    /// See `rate_bps`.
+    pub stated_rate_bps: Option<f64>,
+    /// The data take most of the transfer at the rate of the bottleneck.
+    pub saturated: bool,
     /// `right`, `buried`, `noted`, `silent`, `wrong` or `false alarm`.
     pub verdict: &'static str,
     /// An error on a healthy transfer.
@@ -55,8 +61,12 @@ pub struct DrawResult {
     pub cures: Vec<CureResult>,
 }
 
-/// Largest error of a predicted time that is right.
+/// Largest error of a predicted time that is right, and of a rate.
 const NEAR: f64 = 0.1;
+/// Part of a transfer that its data take at the rate of a bottleneck that they saturate.
+const SATURATED: f64 = 0.75;
+/// True cost in seconds from which stated ones are compared within a fifth.
+const LARGE_COST: f64 = 0.3;
 
 /// A cure, predicted and applied.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -145,6 +155,9 @@ impl DrawResult {
             kind_is_right: kind_is_right(case, answer),
             above_note: answer.above_note.clone(),
             stated_cost_s: seconds(answer.cost),
+            rate_bps: drawn.world.rate as f64 * 1e3,
+            stated_rate_bps: answer.path_rate.map(|rate| rate * 8.0),
+            saturated: is_saturated(case),
             verdict: answer.verdict.name(),
             false_error: is_healthy && answer.has_error && answer.verdict == Verdict::FalseAlarm,
             broken_laws: answer.broken_laws.clone(),
@@ -162,6 +175,12 @@ impl DrawResult {
         }
     }
 
+    /// Whether the rate of the bottleneck is stated, and near.
+    fn knows_rate(&self) -> bool {
+        let off = |stated: f64| (stated - self.rate_bps).abs() / self.rate_bps;
+        self.stated_rate_bps.is_some_and(|stated| off(stated) <= NEAR)
+    }
+
     /// The cause under which it is counted.
     fn cause(&self) -> &'static str {
         self.causes.first().copied().unwrap_or("healthy")
@@ -176,6 +195,14 @@ impl DrawResult {
         let truth = self.named_cost_s.filter(|&cost| cost > 0.0 && !self.causes.is_empty())?;
         Some((self.stated_cost_s - truth).abs() / truth)
     }
+}
+
+/// Whether the data take most of the transfer at the rate of the bottleneck.
+fn is_saturated(case: &RunCase) -> bool {
+    let world = &case.case.world;
+    let bits = (world.size * world.count) as f64 * 8.0;
+    let busy = bits / (world.rate as f64 * 1e3);
+    case.truth.finished && busy >= SATURATED * case.truth.duration.as_secs_f64()
 }
 
 /// Whether the kind of a right verdict names the cause; `None` for causes without one. A verdict about what the transfer
@@ -313,6 +340,7 @@ pub fn text(plan: &ExamPlan, exam: &Exam) -> String {
     confusions(&mut out, results);
     by_dimension(&mut out, &faulty);
     cures(&mut out, results);
+    rates(&mut out, plan, results);
     laws(&mut out, results);
     worst(&mut out, plan, results);
     if !failures.is_empty() {
@@ -434,6 +462,25 @@ fn cures(out: &mut String, results: &[DrawResult]) {
             cures.len() - figures - ranges,
         );
     }
+}
+
+/// Large costs of logs of QUIC, and the rates of the bottlenecks that they saturate.
+fn rates(out: &mut String, plan: &ExamPlan, results: &[DrawResult]) {
+    if plan.transport != Transport::Quic {
+        return;
+    }
+    let is_large = |one: &&DrawResult| one.named_cost_s.is_some_and(|cost| cost > LARGE_COST);
+    let large: Vec<f64> =
+        results.iter().filter(is_large).filter_map(DrawResult::cost_error).collect();
+    let near = large.iter().filter(|&&error| error <= 2.0 * NEAR).count();
+    let saturated: Vec<_> = results.iter().filter(|one| one.saturated).collect();
+    let known = saturated.iter().filter(|one| one.knows_rate()).count();
+    let _ = writeln!(
+        out,
+        "\ncosts above {LARGE_COST} s: within 20 % in {}\nsaturated paths: the rate is stated within 10 % in {}",
+        of(near, large.len()),
+        of(known, saturated.len()),
+    );
 }
 
 fn laws(out: &mut String, results: &[DrawResult]) {
