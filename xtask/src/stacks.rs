@@ -12,6 +12,8 @@ mod draws;
 #[cfg(all(test, target_os = "linux"))]
 mod recorded;
 #[cfg(target_os = "linux")]
+mod releases;
+#[cfg(target_os = "linux")]
 mod table;
 
 #[cfg(target_os = "linux")]
@@ -43,6 +45,7 @@ mod linux {
     use units::Duration;
 
     use super::draws::DrawnPath;
+    use super::releases::{self, Releases};
     use super::table::{self, Measured, PathResult};
 
     /// Difference of packet times that counts.
@@ -53,7 +56,8 @@ mod linux {
     #[command(
         name = "cargo xtask stacks",
         after_help = "Examples:\n  cargo xtask stacks --count 200 --seed 7      the table of 200 paths\n  \
-                      cargo xtask stacks --seed 7 --path 12        the scenario of path 12, and its line"
+                      cargo xtask stacks --seed 7 --path 12        the scenario of path 12, and its line\n  \
+                      cargo xtask stacks --latest                  do logs of the newest releases have all fields?"
     )]
     struct StackOptions {
         /// Number of paths.
@@ -65,12 +69,22 @@ mod linux {
         /// Run only this path, and print its scenario.
         #[arg(long, conflicts_with_all = ["count", "ledger"])]
         path: Option<u64>,
-        /// The stack, which `ackclock stack build` has built.
-        #[arg(long, value_name = "NAME", default_value = super::FIRST_STACK)]
-        stack: String,
+        /// The stack, which `ackclock stack build` has built [default: quic-go-0.65].
+        #[arg(long, value_name = "NAME")]
+        stack: Option<String>,
         /// The model [default: the stack's].
         #[arg(long, value_name = "NAME")]
         profile: Option<String>,
+        /// Check the fields of the logs of the stacks that are built, or of `--stack`.
+        #[arg(long, conflicts_with_all = ["path", "latest", "ledger"])]
+        logs: bool,
+        /// With `--logs`: record the logs in golden/quic/releases.
+        #[arg(long, requires = "logs")]
+        record: bool,
+        /// Build the newest releases that the registries have, and check the fields of their logs; without `--stack` of
+        /// all, for docs/ledger/quic-releases.md.
+        #[arg(long, conflicts_with_all = ["path", "ledger"])]
+        latest: bool,
         /// Number of threads; by default, the number of processors.
         #[arg(long)]
         jobs: Option<usize>,
@@ -89,8 +103,17 @@ mod linux {
                 return ExitCode::from(error.exit_code() as u8);
             }
         };
-        match compare(&options) {
-            Ok(()) => ExitCode::SUCCESS,
+        let releases = match (options.latest, options.record) {
+            (true, _) => Some(Releases::Newest),
+            (false, true) => Some(Releases::Recorded),
+            (false, false) => options.logs.then_some(Releases::Pinned),
+        };
+        let result = match releases {
+            Some(releases) => releases::check(releases, options.stack.as_deref()),
+            None => compare(&options).map(|()| true),
+        };
+        match result {
+            Ok(is_good) => ExitCode::from(u8::from(!is_good)),
             Err(error) => {
                 eprintln!("{error}");
                 ExitCode::from(2)
@@ -99,8 +122,8 @@ mod linux {
     }
 
     fn compare(options: &StackOptions) -> Result<(), String> {
-        let recipe = build::find(&options.stack)
-            .ok_or_else(|| format!("there is no stack `{}`", options.stack))?;
+        let name = options.stack.as_deref().unwrap_or(super::FIRST_STACK);
+        let recipe = build::find(name).ok_or_else(|| format!("there is no stack `{name}`"))?;
         let stack = program(recipe)?;
         let profile = options.profile.as_deref().unwrap_or(recipe.profile);
         let numbers: Vec<u64> = match options.path {

@@ -145,11 +145,7 @@ impl DrawResult {
             sender: format!("{}/{}", drawn.world.sender.0, drawn.world.sender.1),
             duration_s: seconds(case.truth.duration),
             cost_s: case.truth.costs.first().map_or(Some(0.0), |first| first.cost.map(seconds)),
-            named_cost_s: answer
-                .primary
-                .filter(|_| answer.verdict == Verdict::Right)
-                .and_then(|code| case.truth.cost_of(code, |kind| codes_of(case, kind)))
-                .map(seconds),
+            named_cost_s: named_cost(case, answer).map(seconds),
             primary: answer.primary,
             kind: answer.kind,
             kind_is_right: kind_is_right(case, answer),
@@ -195,6 +191,18 @@ impl DrawResult {
         let truth = self.named_cost_s.filter(|&cost| cost > 0.0 && !self.causes.is_empty())?;
         Some((self.stated_cost_s - truth).abs() / truth)
     }
+}
+
+/// The true cost of what a right verdict names.
+fn named_cost(case: &RunCase, answer: &Answer) -> Option<Duration> {
+    let code = answer.primary.filter(|_| answer.verdict == Verdict::Right)?;
+    // Round trips that are no fault are what the transfer costs by itself.
+    let of_own = case.truth.own.iter().find(|one| one.0 == code).map(|one| one.1);
+    let is_own = case.case.world.transport == Transport::Quic
+        && answer.kind == ROUND_TRIPS.1
+        && kind_is_right(case, answer) == Some(false);
+    let of_fault = || case.truth.cost_of(code, |kind| codes_of(case, kind));
+    of_own.filter(|_| is_own).or_else(of_fault)
 }
 
 /// Whether the data take most of the transfer at the rate of the bottleneck.

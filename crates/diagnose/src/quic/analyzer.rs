@@ -210,7 +210,7 @@ impl QuicAnalyzer {
         }
         self.out.received += 1;
         self.out.last_received = Some(at);
-        self.sender.received(LogEvent::new(at, index), packet);
+        self.sender.received(&mut self.out, LogEvent::new(at, index), packet);
         self.has_frames |= !packet.frames.is_empty() || packet.has_ack;
         self.challenges(at, index, packet);
         if self.out.client == Some(false) {

@@ -15,6 +15,11 @@ const STEADY: f64 = 0.7;
 const LASTING: f64 = 0.9;
 /// Part of the intervals that are on their side of the mean of both rates.
 const CLEAR: f64 = 0.8;
+/// While the path is the limit for this part of an interval its rate is that of the path, and a drop leaves this part of the
+/// intervals on either side, in whose fewest there are this many.
+const BUSY: f64 = 0.9;
+const BUSY_LASTS: usize = 20;
+const BUSY_LEAST: usize = 5;
 
 /// Bytes of each direction over time, in intervals of equal length.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -104,27 +109,53 @@ impl RateHistory {
     /// The drop of a direction's rate to less than half, if the rate was steady enough before and after it.
     /// A transfer that pauses, or that fell in its first fifth (slow start), has none.
     pub fn drop(&self, dir: usize) -> Option<RateDrop> {
-        let bytes = |interval: &[u64; 2]| interval[dir] as f64;
         let first = self.bytes.iter().position(|interval| interval[dir] > 0)?;
         let last = self.bytes.iter().rposition(|interval| interval[dir] > 0)?;
         // The last interval may be short.
-        let busy: Vec<f64> = self.bytes[first..last].iter().map(bytes).collect();
+        let all: Vec<usize> = (first..last).collect();
+        self.split(dir, &all, all.len() / LASTS)
+    }
+
+    /// The same of a path, from the intervals in which it was the limit by `busy`, whose first column has its time: their rate
+    /// is the path's, in slow start and later, so that a drop may be early.
+    pub(super) fn drop_of_path(&self, dir: usize, busy: &Self) -> Option<RateDrop> {
+        let last = self.bytes.iter().rposition(|interval| interval[dir] > 0)?;
+        let is_busy = |index: &usize| {
+            let from = *index as u64 * self.interval;
+            busy.share(0, (from, from + self.interval - 1)) >= BUSY
+        };
+        let all: Vec<usize> = (0..last).filter(is_busy).collect();
+        self.split(dir, &all, (all.len() / BUSY_LASTS).max(BUSY_LEAST))
+    }
+
+    /// The drop between two of these intervals, with at least `least` on either side.
+    fn split(&self, dir: usize, intervals: &[usize], least: usize) -> Option<RateDrop> {
+        let busy: Vec<f64> = intervals.iter().map(|&at| self.bytes[at][dir] as f64).collect();
         if busy.len() < LEAST {
             return None;
         }
-        let mean = |part: &[f64]| part.iter().sum::<f64>() / part.len() as f64;
-        let least = busy.len() / LASTS;
-        let splits = least..=busy.len() - least;
+        let sums: Vec<f64> = core::iter::once(0.0)
+            .chain(busy.iter().scan(0.0, |sum, rate| {
+                *sum += rate;
+                Some(*sum)
+            }))
+            .collect();
+        let whole = sums[busy.len()];
+        let means = |split: usize| {
+            let (before, after) = (split as f64, (busy.len() - split) as f64);
+            (sums[split] / before, (whole - sums[split]) / after)
+        };
         let step = |split: usize| {
-            let (before, after) = busy.split_at(split);
-            let weight = before.len() as f64 * after.len() as f64;
+            let weight = split as f64 * (busy.len() - split) as f64;
+            let (before, after) = means(split);
             // The split with the largest difference between its parts (of the squares' sum).
-            let fall = (mean(before) - mean(after)).max(0.0);
+            let fall = (before - after).max(0.0);
             fall * fall * weight
         };
+        let splits = least..=busy.len() - least;
         let split = splits.max_by(|&a, &b| step(a).total_cmp(&step(b)))?;
         let (before, after) = busy.split_at(split);
-        let (high, low) = (mean(before), mean(after));
+        let (high, low) = means(split);
         if low >= RATIO.0 * high || low < RATIO.1 * high {
             return None;
         }
@@ -137,9 +168,10 @@ impl RateHistory {
             return None;
         }
         let per_second = 1e9 / self.interval as f64;
+        let end = intervals.last().map_or(0, |last| last + 1);
         Some(RateDrop {
-            at: (first + split) as u64 * self.interval,
-            end: last as u64 * self.interval,
+            at: intervals[split] as u64 * self.interval,
+            end: end as u64 * self.interval,
             rates: (high * per_second, low * per_second),
         })
     }
@@ -165,6 +197,25 @@ mod tests {
         assert_eq!(drop.rates, (1_000_000.0, 200_000.0));
         // 390 ms at a fifth of the rate.
         assert_eq!(drop.cost(), 312_000_000);
+    }
+
+    /// 10 intervals of slow start, 20 at 10 kB and 170 at 2.5 kB with a queue: the drop is in the first sixth.
+    #[test]
+    fn an_early_drop_of_a_busy_path_is_found() {
+        let rate = |n: u64| match n {
+            0..10 => 1_000 * n,
+            10..30 => 10_000 + n % 3 * 500,
+            _ => 2_500 + n % 3 * 500,
+        };
+        let rates = history((0..200).map(rate));
+        assert_eq!(rates.drop(0), None);
+        let busy = |n: u64| if n < 10 { [0, FIRST] } else { [FIRST, 0] };
+        let busy = RateHistory { interval: FIRST, bytes: (0..200).map(busy).collect() };
+        let drop = rates.drop_of_path(0, &busy).unwrap();
+        assert_eq!((drop.at, drop.end), (300_000_000, 1_990_000_000));
+        // What an application sends is no rate of the path.
+        let idle = RateHistory { interval: FIRST, bytes: vec![[0, FIRST]; 200] };
+        assert_eq!(rates.drop_of_path(0, &idle), None);
     }
 
     #[test]

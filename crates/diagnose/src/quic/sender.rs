@@ -55,6 +55,9 @@ const MAX_ACK_DELAY: Duration = Duration::from_millis(25);
 /// Later packets acknowledged that make one lost (RFC 9002 section 6.1.1).
 const PACKET_THRESHOLD: u64 = 3;
 
+/// Bytes of a packet with an ACK of one range: short header, connection ID of 8, packet number of 2, frame, tag of 16.
+const PLAIN_ACK: u64 = 34;
+
 /// Below this ratio of the pacing rate to the window's rate the window never fills.
 pub(super) const ENOUGH_PACING: f64 = 0.95;
 
@@ -90,6 +93,9 @@ pub(super) struct QuicSender {
     is_interrupted: bool,
     /// Time for which the pacer seemed to hold the next packet since the last one.
     held: PacerHold,
+    /// No packet sent since nothing was in flight is acknowledged, and the most bytes in flight since then.
+    is_first_trip: bool,
+    peak: u64,
     /// Time that counted for the application since the last packet with data.
     application: u64,
     bursts: BurstMeter,
@@ -137,29 +143,33 @@ impl QuicSender {
             _ => paced,
         };
         self.hold(pacer, from, paced);
-        self.add(out, pacer, from, LogEvent { at: paced, ..now });
+        self.count(out, pacer, from, LogEvent { at: paced, ..now });
         // What is in flight keeps the bottleneck busy while a queue is standing; more data would only wait there.
         let busy = match self.flight.is_empty() {
             true => paced,
             false => self.delivery.busy_until(self.spacing.rate()).clamp(paced, now.at),
         };
         self.add(out, QuicLimiter::Path, paced, LogEvent { at: busy, ..now });
-        // It may be the peer's limit, which a log without frames does not show.
-        let is_unknown = out.frames_inferred && !self.flight.is_empty();
+        let is_unknown = self.may_be_limited(out) && !self.flight.is_empty();
         let rest = if is_unknown { QuicLimiter::Unknown } else { QuicLimiter::Application };
         self.add(out, rest, busy, now);
     }
 
     fn add(&mut self, out: &mut QuicAnalysis, limiter: QuicLimiter, from: Instant, to: LogEvent) {
+        if matches!(limiter, QuicLimiter::Application | QuicLimiter::Idle) {
+            self.exchange.on_quiet(to.at.since(from).as_nanos());
+        }
+        self.count(out, limiter, from, to);
+    }
+
+    /// Attributes time that need not be quiet.
+    fn count(&mut self, out: &mut QuicAnalysis, limiter: QuicLimiter, from: Instant, to: LogEvent) {
         if to.at <= from {
             return;
         }
         let (begin, end) = (from.as_nanos(), to.ns());
         self.is_interrupted |= limiter != QuicLimiter::Path;
         out.budget.spans[limiter as usize].add(begin, end, to.index);
-        if matches!(limiter, QuicLimiter::Application | QuicLimiter::Idle) {
-            self.exchange.on_quiet(end - begin);
-        }
         if limiter == QuicLimiter::Application {
             self.application += end - begin;
             self.delivery.on_application_limit(self.flight.bytes());
@@ -241,6 +251,11 @@ impl QuicSender {
         let before = out.stream_bytes;
         let carries_data = self.sent_frames(out, packet.frames);
         let new = out.stream_bytes - before;
+        if out.frames_inferred && carries_data && self.flight.is_empty() {
+            // An answer leaves when what it answers has arrived.
+            let answers = out.last_received.is_some_and(|at| at + GRANULARITY.as_nanos() >= now.ns());
+            self.exchange.out.rounds += u64::from(answers);
+        }
         self.exchange.sent(now, packet, new, self.round_trips.min);
         if carries_data {
             self.release(out, now.at);
@@ -262,9 +277,11 @@ impl QuicSender {
         if counts {
             if self.flight.is_empty() {
                 self.delivery.restart(now.at);
+                (self.is_first_trip, self.peak) = (true, 0);
                 self.window.used = Some(now.at);
             }
             self.flight.add(bytes);
+            self.peak = self.peak.max(self.flight.bytes());
             self.delivery.on_sent(now.at, bytes, self.spacing.rate());
             out.max_in_flight = out.max_in_flight.max(self.flight.known());
             self.pacer.on_sent(now.at, bytes, self.window.size, self.round_trips.smoothed);
@@ -346,7 +363,9 @@ impl QuicSender {
         }
         let waited = round_trip.saturating_sub(min_rtt);
         let queue = (self.round_trips.is_queued, waited);
-        self.returning.ack(now.at, packet.bytes, acked, queue);
+        // Logs without frames lack the lengths of what is received: ACKs of one range are alike.
+        let length = packet.bytes.or(out.frames_inferred.then_some(PLAIN_ACK));
+        self.returning.ack(now.at, length, acked, queue);
         let is_marked = packet.ce.is_some_and(|ce| ce > self.ce);
         if let Some(newest) = newest {
             if space == 2 {
@@ -390,6 +409,7 @@ impl QuicSender {
         is_marked: bool,
     ) {
         let mut bytes = 0;
+        self.is_first_trip = false;
         for packet in newly {
             if packet.counts {
                 self.flight.remove(packet.bytes);
@@ -414,7 +434,7 @@ impl QuicSender {
         // So does a mark: the queue was above the threshold.
         let is_busy =
             self.round_trips.is_queued && self.busy.is_busy_since(newest.delivered_at) || is_marked;
-        self.delivery.add(at, bytes, &newest, self.round_trips.min.filter(|_| is_busy));
+        self.delivery.add(at, bytes, &newest, (self.round_trips.min, is_busy));
         self.recovery.on_acked(newest.at);
     }
 
@@ -507,9 +527,20 @@ impl QuicSender {
     }
 
     /// A packet is received.
-    pub(super) fn received(&mut self, now: LogEvent, packet: &QuicPacketRecord<'_>) {
+    pub(super) fn received(
+        &mut self,
+        out: &mut QuicAnalysis,
+        now: LogEvent,
+        packet: &QuicPacketRecord<'_>,
+    ) {
         self.rhythm.received(now.ns());
+        let rests = self.exchange.out.remote().rests.0;
         self.exchange.received(now, packet, self.round_trips.min);
+        // Until a user rested, the last data were on their way: nothing waited for the application.
+        if out.client != Some(true) && self.exchange.out.remote().rests.0 > rests {
+            let quiet = core::mem::take(&mut self.application);
+            out.budget.move_part(QuicLimiter::Application, QuicLimiter::Idle, quiet);
+        }
         if !packet.has_ack {
             self.returning.other(packet.bytes);
         }

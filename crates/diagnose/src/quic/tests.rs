@@ -1,5 +1,6 @@
 //! Tests of the rules on events made by hand, and of random events.
 
+mod applications;
 mod link_rates;
 mod public_logs;
 mod real_stacks;

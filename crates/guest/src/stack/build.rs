@@ -11,12 +11,14 @@ use std::process::{Command, Stdio};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
+mod newest;
 mod recipes;
 mod toolchain;
 
 use super::StackProgram;
 use crate::kernel::Cache;
 use crate::kernel::build::{hex, last_lines, sha256_of};
+pub use newest::build_newest;
 pub use recipes::{RECIPES, StackRecipe, Toolchain, find};
 
 /// Metadata of a built stack, stored next to it as stack.json.
@@ -119,25 +121,13 @@ pub fn build(recipe: &StackRecipe, cache: &Cache) -> Result<BuiltStack, StackBui
     }
     let directory = cache.path().join("stacks").join(recipe.name);
     let source = directory.join("source");
-    match fs::remove_dir_all(&source) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(with(&source)(error)),
-        _ => {}
-    }
-    for (name, text) in recipe.files {
-        let path = source.join(name);
-        let folder = path.parent().unwrap_or(&source);
-        fs::create_dir_all(folder).map_err(with(folder))?;
-        fs::write(&path, text).map_err(with(&path))?;
-    }
+    write_source(recipe, &source)?;
     let fresh = directory.join("host.new");
     tools.build(&directory, &source, &fresh)?;
     let info = StackInfo {
         name: recipe.name.to_owned(),
         key,
-        sha256: sha256_of(&fresh).map_err(|error| StackBuildError::Failed {
-            step: "reading the program",
-            output: error.to_string(),
-        })?,
+        sha256: sha256(&fresh)?,
         source: recipe.source.to_owned(),
         compiler: tools.compiler,
     };
@@ -147,6 +137,28 @@ pub fn build(recipe: &StackRecipe, cache: &Cache) -> Result<BuiltStack, StackBui
     fs::write(&description, format!("{:#}\n", serde_json::json!(info)))
         .map_err(with(&description))?;
     Ok(BuiltStack { info, path })
+}
+
+/// Writes the files of our program into an empty directory.
+fn write_source(recipe: &StackRecipe, source: &Path) -> Result<(), StackBuildError> {
+    match fs::remove_dir_all(source) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(with(source)(error)),
+        _ => {}
+    }
+    for (name, text) in recipe.files {
+        let path = source.join(name);
+        let folder = path.parent().unwrap_or(source);
+        fs::create_dir_all(folder).map_err(with(folder))?;
+        fs::write(&path, text).map_err(with(&path))?;
+    }
+    Ok(())
+}
+
+fn sha256(path: &Path) -> Result<String, StackBuildError> {
+    sha256_of(path).map_err(|error| StackBuildError::Failed {
+        step: "reading the program",
+        output: error.to_string(),
+    })
 }
 
 fn key(recipe: &StackRecipe, compiler: &str) -> String {

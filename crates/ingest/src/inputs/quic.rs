@@ -7,6 +7,7 @@
 pub(super) mod beside;
 mod both_ends;
 mod close_code;
+mod fields;
 mod frameless;
 mod records;
 mod stack;
@@ -19,6 +20,7 @@ use units::Duration;
 
 use super::{CapturedQuicConnection, DecryptedCounts, File, Reason};
 pub use both_ends::{ClockOrigin, QuicPair, QuicTransit};
+pub use fields::quic_log_fields;
 use both_ends::{MAX_PACKETS, PacketTrace};
 use frameless::FrameInference;
 use records::RecordBuffer;

@@ -292,7 +292,8 @@ fn parameters(fields: &mut FieldReader<'_>) -> QlogParameters {
 
 fn recovery(fields: &mut FieldReader<'_>) -> RecoveryParameters {
     RecoveryParameters {
-        reordering_threshold: fields.number("reordering_threshold"),
+        // quic-go disables it once packets were reordered.
+        reordering_threshold: fields.number_unless("reordering_threshold", "disabled"),
         timer_granularity: fields.number("timer_granularity"),
         initial_rtt: fields.span("initial_rtt"),
         max_datagram_size: fields.number("max_datagram_size"),

@@ -31,6 +31,15 @@ impl FieldReader<'_> {
         whole(&value).or_else(|| self.wrong(name, &value, "a whole number"))
     }
 
+    /// Takes an integer in whose place a text says that there is none.
+    pub(super) fn number_unless(&mut self, name: &'static str, none: &str) -> Option<u64> {
+        if self.map.get(name).and_then(Value::as_str) == Some(none) {
+            self.map.remove(name);
+            return None;
+        }
+        self.number(name)
+    }
+
     pub(super) fn text(&mut self, name: &'static str) -> Option<String> {
         match self.take(name)? {
             Value::String(text) => Some(text),

@@ -71,6 +71,46 @@ pub(super) fn bound(analysis: &QuicAnalysis) -> &'static str {
 /// A receiver's window that holds this many times what a round trip needs at the rate of the transfer is no limit.
 const AMPLE: f64 = 3.0;
 
+/// What the first limit of a receiver holds beside the bytes of a round trip while the limit held: both in bytes.
+fn window_beside(
+    analysis: &QuicAnalysis,
+    span: &QuicSpan,
+    first: Option<u64>,
+) -> Option<(u64, f64)> {
+    let rtt = analysis.mean_rtt.or(analysis.round_trips.map(|[min, ..]| min))?;
+    let first = first.filter(|&first| first > 0)?;
+    // ACKs between the stretches carry what the limit let pass, too.
+    let rate = (span.bytes as f64 * 1e9 / span.ns.max(1) as f64).max(analysis.goodput());
+    Some((first, rate * rtt as f64 / 1e9))
+}
+
+/// The limit of the peer that held the sender for longer, with the first limit of its kind.
+fn peer_limit(analysis: &QuicAnalysis) -> (QuicLimiter, Option<u64>) {
+    let (connection, stream) = (QuicLimiter::ConnectionFlow, QuicLimiter::StreamFlow);
+    match analysis.time(stream) > analysis.time(connection) {
+        true => (stream, analysis.flow.first.1),
+        false => (connection, analysis.flow.first.0),
+    }
+}
+
+/// Whether the application of the receiver reads slowly: its limit held the sender, and is not small.
+pub(super) fn reads_slowly(analysis: &QuicAnalysis) -> bool {
+    let (limiter, first) = peer_limit(analysis);
+    let span = analysis.budget.of(limiter);
+    let beside = window_beside(analysis, span, first);
+    is_significant(analysis, analysis.lost_time(span))
+        && beside.is_some_and(|(first, needed)| first as f64 >= AMPLE * needed)
+}
+
+/// Time in ns in which an application that reads slowly takes what is left in its window, before its answer to a single
+/// message; of the limit that held the sender for longer.
+pub(super) fn reading_time(analysis: &QuicAnalysis, limiter: QuicLimiter) -> u64 {
+    let remote = analysis.exchange.remote();
+    let is_its = peer_limit(analysis).0 == limiter && analysis.is_sender();
+    let is_answer = is_its && remote.count <= 1 && reads_slowly(analysis);
+    if is_answer { remote.total } else { 0 }
+}
+
 /// Distinguishes a receiver that reads slowly from one that grants too little: by its first limit, beside the bytes of a
 /// round trip while the limit held.
 pub(super) fn reader(
@@ -79,8 +119,7 @@ pub(super) fn reader(
     first: Option<u64>,
     found: &mut Finding,
 ) {
-    let rtt = analysis.mean_rtt.or(analysis.round_trips.map(|[min, ..]| min));
-    let (Some(first), Some(rtt)) = (first.filter(|&first| first > 0), rtt) else {
+    let Some((first, needed)) = window_beside(analysis, span, first) else {
         let unseen = "whether the receiver's window is small or its application reads slowly";
         found.unseen = match found.unseen.is_empty() {
             true => unseen.to_owned(),
@@ -88,9 +127,6 @@ pub(super) fn reader(
         };
         return;
     };
-    // ACKs between the stretches carry what the limit let pass, too.
-    let rate = (span.bytes as f64 * 1e9 / span.ns.max(1) as f64).max(analysis.goodput());
-    let needed = rate * rtt as f64 / 1e9;
     let of_host = if analysis.is_sender() { "the receiver" } else { "this host" };
     if first as f64 >= AMPLE * needed {
         found.kind = "slow-reader";

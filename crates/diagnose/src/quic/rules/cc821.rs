@@ -6,7 +6,7 @@
 //! Cost: that time less the time its bytes take at the rate of the bottleneck.
 
 use super::QuicRule;
-use super::case::{bound, finding, is_significant, path_rate, reader};
+use super::case::{bound, finding, is_significant, path_rate, reader, reading_time};
 use crate::quic::clock::{interval, seconds, time};
 use crate::quic::{QuicAnalysis, QuicLimiter};
 use crate::rules::{
@@ -61,10 +61,11 @@ stops the sender the same way.",
 
 fn check(analysis: &QuicAnalysis) -> Option<Finding> {
     let span = analysis.budget.of(QuicLimiter::ConnectionFlow);
-    let cost = analysis.lost_time(span);
-    if !is_significant(analysis, cost) {
+    let blocked = analysis.lost_time(span);
+    if !is_significant(analysis, blocked) {
         return None;
     }
+    let cost = blocked + reading_time(analysis, QuicLimiter::ConnectionFlow);
     let share = percent(span.ns, analysis.budget.active());
     let title = format!("the receiver's limit for the connection is reached {share} of the time");
     let rtt = analysis.round_trips.map(|[min, ..]| min).filter(|&rtt| rtt > 0);

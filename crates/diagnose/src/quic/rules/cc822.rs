@@ -7,7 +7,7 @@
 //! Cost: that time less the time its bytes take at the rate of the bottleneck.
 
 use super::QuicRule;
-use super::case::{bound, finding, is_significant, path_rate, reader};
+use super::case::{bound, finding, is_significant, path_rate, reader, reading_time};
 use crate::quic::clock::{interval, seconds, time};
 use crate::quic::{QuicAnalysis, QuicLimiter};
 use crate::rules::{Confidence, Finding, Remedy, RemedyHost, count, many, number, percent, rate};
@@ -71,10 +71,11 @@ often far below what a long path needs: 64 KB at 60 ms is 8.7 Mbit/s.",
 
 fn check(analysis: &QuicAnalysis) -> Option<Finding> {
     let span = analysis.budget.of(QuicLimiter::StreamFlow);
-    let cost = analysis.lost_time(span);
-    if !is_significant(analysis, cost) {
+    let blocked = analysis.lost_time(span);
+    if !is_significant(analysis, blocked) {
         return None;
     }
+    let cost = blocked + reading_time(analysis, QuicLimiter::StreamFlow);
     let share = percent(span.ns, analysis.budget.active());
     let title = match analysis.flow.stream {
         Some((id, _)) => format!("stream {id} is at the receiver's limit {share} of the time"),

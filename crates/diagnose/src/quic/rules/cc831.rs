@@ -11,6 +11,8 @@ use super::QuicRule;
 use super::case::{MIN_COST, finding, is_significant};
 use crate::quic::clock::{interval, seconds, time};
 use crate::quic::exchange::LONGEST_WAIT;
+use units::Duration;
+
 use crate::quic::{QuicAnalysis, QuicLimiter};
 use crate::rules::{
     Confidence, Finding, Remedy, RemedyHost, Severity, count, many, number, percent, rate, size,
@@ -112,8 +114,9 @@ fn think_time(analysis: &QuicAnalysis) -> Option<Finding> {
         let waits = &exchange.waits[host];
         let is_client = client == (host == 0);
         if waits.count < MIN_TURNS[usize::from(is_client)] {
-            // A single late answer of a server is none of a user.
-            let is_late = waits.total >= MIN_SINGLE && waits.total * 10 >= work;
+            // A single late answer of a server is none of a user; the application that reads slowly answers late.
+            let is_reader = host == 1 && super::case::reads_slowly(analysis);
+            let is_late = !is_reader && waits.total >= MIN_SINGLE && waits.total * 10 >= work;
             return !is_client && is_late && waits.total <= MAX_SERVER_MEAN * waits.count;
         }
         let rest = waits.total - waits.longest;
@@ -125,6 +128,8 @@ fn think_time(analysis: &QuicAnalysis) -> Option<Finding> {
         } else {
             mean <= MAX_SERVER_MEAN
         };
+        // What this host waits is seen without the queue.
+        let queue = if host == 0 { 0 } else { queue };
         is_most && mean >= MIN_MEAN.max(2 * queue) && is_usual
     };
     let host = (0..2).filter(is_thinking).max_by_key(|&host| totals[host])?;
@@ -253,8 +258,11 @@ fn quiet(analysis: &QuicAnalysis) -> Option<Finding> {
     }
     found.severity = severity_of(cost, work);
     let turns = exchange.local().count.max(exchange.remote().count);
+    // Between messages the time is that of round trips, and of the peer.
     if has_pauses && turns >= MIN_PAUSES && exchange.pauses * 2 >= cost {
         found.kind = "in-request";
+        found.cost = Duration::from_nanos(exchange.pauses);
+        found.severity = severity_of(exchange.pauses, work);
     }
     // Messages of a datagram at intervals are those of speech or telemetry, on purpose.
     let is_stream =

@@ -123,6 +123,8 @@ pub(super) struct DeliveryMeter {
     pub(super) first_sent: Instant,
     /// Largest rate with a queue at the bottleneck, in bytes per second; 0 without one.
     pub(super) rate: f64,
+    /// Largest rate at any time.
+    pub(super) largest: f64,
     /// Moving average of these rates.
     recent: f64,
     /// Bytes that wait at the bottleneck by that rate, at the time `backlog_at`.
@@ -132,6 +134,8 @@ pub(super) struct DeliveryMeter {
     limited_until: u64,
 }
 
+/// A rate above this many times that of a queue shows that the queue is none of the bottleneck.
+const CONTRADICTED: f64 = 1.25;
 /// Weight of a rate in their moving average.
 const WEIGHT: f64 = 0.125;
 
@@ -142,6 +146,7 @@ impl Default for DeliveryMeter {
             at: Instant::ZERO,
             first_sent: Instant::ZERO,
             rate: 0.0,
+            largest: 0.0,
             recent: 0.0,
             backlog: 0.0,
             backlog_at: Instant::ZERO,
@@ -157,14 +162,13 @@ impl DeliveryMeter {
     }
 
     /// Counts `bytes` that an acknowledgment delivers; `newest` is the last of its packets that was sent.
-    /// Takes a rate from it over at least `min_rtt`, which is `None` if nothing shows that the
-    /// bottleneck was busy all the time.
+    /// Takes a rate from it over at least `min_rtt`: of the bottleneck if something shows that it was busy all the time.
     pub(super) fn add(
         &mut self,
         at: Instant,
         bytes: u64,
         newest: &SentPacket,
-        min_rtt: Option<Duration>,
+        (min_rtt, is_busy): (Option<Duration>, bool),
     ) {
         self.bytes += bytes;
         self.at = at;
@@ -173,6 +177,10 @@ impl DeliveryMeter {
         if min_rtt.is_some_and(|min| elapsed >= min && !elapsed.is_zero()) {
             let delivered = (self.bytes - newest.delivered) as f64;
             let rate = delivered * 1e9 / elapsed.as_nanos() as f64;
+            self.largest = self.largest.max(rate);
+            if !is_busy {
+                return;
+            }
             self.rate = self.rate.max(rate);
             let first = self.recent <= 0.0;
             // The application's rate says only that the path carries as much.
@@ -183,6 +191,17 @@ impl DeliveryMeter {
                 false => self.recent + WEIGHT * (rate - self.recent),
             };
         }
+    }
+
+    /// Largest rate in bytes per second with a queue; `None` without one, or if more was delivered at other times: then what
+    /// looked like a queue was none of the bottleneck.
+    pub(super) fn bottleneck(&self) -> Option<f64> {
+        (self.rate > 0.0 && !self.exceeds(self.rate)).then_some(self.rate)
+    }
+
+    /// Whether far more was delivered in a round trip than this rate in bytes per second.
+    pub(super) fn exceeds(&self, rate: f64) -> bool {
+        self.largest > rate * CONTRADICTED
     }
 
     /// The application has nothing to send while `flight` bytes are in flight.

@@ -7,7 +7,8 @@ use super::{ENOUGH_PACING, QuicSender};
 use crate::quic::analysis::{QuicAnalysis, QuicPlateau};
 use crate::quic::budget::QuicLimiter;
 
-/// Time that the pacer seems to hold the next packet: charged to the window, unless the packet comes much later.
+/// Time that the pacer seems to hold the next packet: charged to the window, unless the packet comes much later, and then
+/// quiet.
 #[derive(Debug, Default)]
 pub(super) struct PacerHold {
     /// Parts of it, with the limiter and the congestion event that were charged.
@@ -15,15 +16,22 @@ pub(super) struct PacerHold {
     until: Option<Instant>,
 }
 
+/// Datagrams of the first window (RFC 9002 section 7.2).
+const FIRST_WINDOW: u64 = 10;
 /// Most parts that are kept: further ones stay charged.
 const MOST_PARTS: usize = 64;
 
 impl QuicSender {
     /// The pacer seems to hold the next packet.
     pub(super) fn hold(&mut self, limiter: QuicLimiter, from: Instant, until: Instant) {
-        let of_window =
-            matches!(limiter, QuicLimiter::SlowStart | QuicLimiter::Window | QuicLimiter::Recovery);
-        if of_window && until > from && self.held.parts.len() < MOST_PARTS {
+        let is_held = matches!(
+            limiter,
+            QuicLimiter::SlowStart
+                | QuicLimiter::Window
+                | QuicLimiter::Recovery
+                | QuicLimiter::Application
+        );
+        if is_held && until > from && self.held.parts.len() < MOST_PARTS {
             let part = (limiter, self.recovery.episode, until.since(from).as_nanos());
             self.held.parts.push(part);
             self.held.until = Some(until);
@@ -36,6 +44,10 @@ impl QuicSender {
         let late = self.held.until.take().map_or(Duration::ZERO, |until| now.since(until));
         let is_paced = held == 0 || late <= GRANULARITY.max(Duration::from_nanos(held));
         for (limiter, episode, ns) in self.held.parts.drain(..).filter(|_| !is_paced) {
+            if limiter == QuicLimiter::Application {
+                self.exchange.on_quiet(ns);
+                continue;
+            }
             let span = match episode {
                 Some(index) => &mut out.episodes[index].span,
                 None if out.episodes.is_empty() => &mut out.slow_start,
@@ -88,13 +100,29 @@ impl QuicSender {
     pub(super) fn window_limiter(&self, out: &QuicAnalysis) -> QuicLimiter {
         if self.recovery.is_open() {
             QuicLimiter::Recovery
-        } else if self.round_trips.is_queued {
+        } else if self.round_trips.is_queued || self.fills_path_anew() {
             QuicLimiter::Path
         } else if self.window.is_in_slow_start(out.episodes.is_empty()) {
             QuicLimiter::SlowStart
         } else {
             QuicLimiter::Window
         }
+    }
+
+    /// Whether the flight of the first round trip after a pause holds what the path carries in that time: then the bottleneck is
+    /// busy, though no ACK shows its queue yet.
+    fn fills_path_anew(&self) -> bool {
+        let (Some(rate), Some(min)) = (self.spacing.rate(), self.round_trips.min) else {
+            return false;
+        };
+        let carried = rate * min.as_secs_f64();
+        self.is_first_trip && self.flight.bytes() as f64 >= carried
+    }
+
+    /// Whether the peer's flow control, which a log without frames does not show, may hold the sender: a peer that grants less
+    /// than the first window (ten datagrams, RFC 9002 section 7.2) would hold each connection from its begin on.
+    pub(super) const fn may_be_limited(&self, out: &QuicAnalysis) -> bool {
+        out.frames_inferred && self.peak > FIRST_WINDOW * out.datagram
     }
 
     /// What limits the sender while the pacer holds the next packet: the window, if the pacer only
@@ -105,8 +133,7 @@ impl QuicSender {
         let is_unused = self.window.used.is_some_and(|used| now > used + round_trip);
         match self.pacing_ratio() {
             Some(ratio) if ratio < ENOUGH_PACING => QuicLimiter::Pacing,
-            // It may be the peer's limit, which a log without frames does not show.
-            _ if is_unused && out.frames_inferred => QuicLimiter::Unknown,
+            _ if is_unused && self.may_be_limited(out) => QuicLimiter::Unknown,
             _ if is_unused => QuicLimiter::Application,
             _ => self.window_limiter(out),
         }

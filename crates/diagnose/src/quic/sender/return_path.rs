@@ -22,6 +22,9 @@ const EXACT: f64 = 0.05;
 /// What is acknowledged leaves at least this many times as much unexplained, and this part of the time more.
 const WORSE: f64 = 3.0;
 const MARGIN: f64 = 0.005;
+/// A log with times in milliseconds shows the time of many ACKs: at least this number of them.
+const COARSE: f64 = 1e6;
+const TICKS: f64 = 40.0;
 /// ACKs that wait behind at least this many others: one alone waits for its receiver.
 const BEHIND: u64 = 3;
 /// ACKs were lost if each acknowledges this many times what they did at first.
@@ -36,6 +39,8 @@ struct AckInterval {
     gap: f64,
     length: f64,
     acked: f64,
+    /// It begins with the end of the one before.
+    follows: bool,
 }
 
 /// A way back that is the limit.
@@ -55,6 +60,8 @@ pub(super) struct ReturnMeter {
     length: u64,
     acked: u64,
     intervals: Vec<AckInterval>,
+    /// The interval before ended where the next one begins.
+    is_contiguous: bool,
     /// Bytes that ACKs acknowledge while no queue is standing: their sum and number.
     unqueued: (u64, u64),
 }
@@ -73,6 +80,7 @@ impl ReturnMeter {
         }
         let Some(length) = length.filter(|_| is_queued) else {
             (self.last, self.length, self.acked) = (None, 0, 0);
+            self.is_contiguous = false;
             return;
         };
         self.length = self.length.saturating_add(length).saturating_add(HEADERS);
@@ -86,7 +94,11 @@ impl ReturnMeter {
         let gap = at.since(last);
         if self.intervals.len() < MOST && waited >= gap * BEHIND {
             let (length, acked) = (self.length as f64, self.acked as f64);
-            self.intervals.push(AckInterval { gap: gap.as_nanos() as f64, length, acked });
+            let (gap, follows) = (gap.as_nanos() as f64, self.is_contiguous);
+            self.intervals.push(AckInterval { gap, length, acked, follows });
+            self.is_contiguous = true;
+        } else {
+            self.is_contiguous = false;
         }
         (self.last, self.length, self.acked) = (Some(at), 0, 0);
     }
@@ -98,9 +110,34 @@ impl ReturnMeter {
         }
     }
 
+    /// The intervals, those of a coarse clock joined until its tick is a small part of them.
+    fn measurable(&self) -> Vec<AckInterval> {
+        if !self.is_coarse() {
+            return self.intervals.clone();
+        }
+        let mut all: Vec<AckInterval> = Vec::new();
+        for one in &self.intervals {
+            match all.last_mut().filter(|last| one.follows && last.gap < TICKS * COARSE) {
+                Some(last) => {
+                    last.gap += one.gap;
+                    last.length += one.length;
+                    last.acked += one.acked;
+                }
+                None => all.push(*one),
+            }
+        }
+        all.retain(|one| one.gap >= TICKS * COARSE);
+        all
+    }
+
+    /// Whether all times are multiples of a millisecond.
+    pub(super) fn is_coarse(&self) -> bool {
+        self.intervals.iter().all(|one| one.gap % COARSE <= 0.0)
+    }
+
     /// The intervals with the usual time for their length; `None` if others are shorter.
     fn usual(&self) -> Option<Vec<AckInterval>> {
-        let mut all = self.intervals.clone();
+        let mut all = self.measurable();
         let time = |one: &AckInterval| one.gap / one.length;
         all.sort_by(|a, b| time(a).total_cmp(&time(b)));
         let (mut best, mut from) = ((0, 0), 0);
@@ -185,6 +222,20 @@ mod tests {
         let back = meter.steady(9_000.0).unwrap();
         assert!((back.rate - 10_000.0).abs() < 1.0, "{back:?}");
         assert_eq!(meter.steady(20_000.0), None);
+    }
+
+    /// ACKs of two packets each on a way back of 50 kB/s, by a clock of 1 ms; the handshake took as long.
+    #[test]
+    fn a_coarse_clock_shows_the_time_of_many_acks() {
+        let mut meter = ReturnMeter::default();
+        for n in 1..=2_000_u64 {
+            let at = n * 1_360_000 / 1_000_000 * 1_000_000;
+            let waited = (true, Duration::from_millis(100));
+            meter.ack(Instant::from_nanos(at), Some(40), 2 * 1_200, waited);
+        }
+        assert!(meter.is_coarse());
+        let back = meter.steady(45_000.0).unwrap();
+        assert!((back.rate / 50_000.0 - 1.0).abs() < 0.02, "{back:?}");
     }
 
     /// ACKs that are late in half of the cases, as those of a queue of the data: the others show the way back.

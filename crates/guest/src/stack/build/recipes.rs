@@ -28,6 +28,8 @@ pub struct StackRecipe {
     pub source: &'static str,
     /// What builds it.
     pub toolchain: Toolchain,
+    /// What its registry calls it; `None` for a library of the system.
+    pub package: Option<&'static str>,
     /// Files of our program: the name for the build, and the text.
     pub(super) files: &'static [(&'static str, &'static str)],
 }
@@ -51,6 +53,7 @@ pub static RECIPES: [StackRecipe; 5] = [
         controllers: &["newreno"],
         source: "github.com/quic-go/quic-go v0.65.0",
         toolchain: Toolchain::Go,
+        package: Some("github.com/quic-go/quic-go"),
         files: files!("quic-go":
             "go.mod", "go.sum", "main.go", "wire.go", "conn.go", "host.go", "counts.go", "stub.s",
             "overlay/next_timer.go"),
@@ -62,6 +65,7 @@ pub static RECIPES: [StackRecipe; 5] = [
         controllers: &["cubic", "newreno"],
         source: "quinn-proto 0.11.19 of crates.io",
         toolchain: Toolchain::Cargo,
+        package: Some("quinn-proto"),
         files: files!(
             "Cargo.toml" = "quinn/manifest.toml",
             "Cargo.lock" = "quinn/packages.lock",
@@ -81,6 +85,7 @@ pub static RECIPES: [StackRecipe; 5] = [
         controllers: &["reno", "cubic"],
         source: "aioquic 1.7.2 of PyPI",
         toolchain: Toolchain::Python,
+        package: Some("aioquic"),
         files: files!(
             "main.py" = "aioquic/main.py",
             "requirements.txt" = "aioquic/requirements.txt",
@@ -95,6 +100,7 @@ pub static RECIPES: [StackRecipe; 5] = [
         controllers: &["cubic", "reno", "bbr2"],
         source: "quiche 0.30.0 of crates.io",
         toolchain: Toolchain::Cargo,
+        package: Some("quiche"),
         files: files!(
             "Cargo.toml" = "quiche/manifest.toml",
             "Cargo.lock" = "quiche/packages.lock",
@@ -114,6 +120,7 @@ pub static RECIPES: [StackRecipe; 5] = [
         controllers: &["cubic", "reno", "bbr", "bbr2"],
         source: "libngtcp2 0.12 of this system",
         toolchain: Toolchain::C,
+        package: None,
         files: files!(
             "main.c" = "ngtcp2/main.c",
             "certificate.pem" = "certificate/certificate.pem",

@@ -11,7 +11,7 @@ use super::{StackBuildError, Toolchain, output, with};
 #[derive(Debug)]
 pub(super) struct Tools {
     toolchain: Toolchain,
-    program: PathBuf,
+    pub(super) program: PathBuf,
     /// Its name and version.
     pub(super) compiler: String,
 }
