@@ -20,7 +20,8 @@ mod clock;
 pub mod exchange;
 pub mod handshake;
 mod packets;
-pub mod policer;
+mod peer_view;
+mod policer;
 pub mod rates;
 mod receiver;
 pub mod record;
@@ -36,6 +37,7 @@ pub use analysis::QuicAnalysis;
 pub use analyzer::QuicAnalyzer;
 pub use budget::{QuicBudget, QuicLimiter};
 pub use clock::time;
+pub use peer_view::QuicPeerView;
 
 use units::Duration;
 

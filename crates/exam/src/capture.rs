@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use export::capture::PcapngRecorder;
 use export::kernel_log::LoggedEndpoint;
 use export::qlog::Qlog;
-use logs::qlog::QlogFormat;
+use logs::qlog::{QlogData, QlogFormat, QlogItem, QlogReader};
 use packet::Segment;
 use record::{ElementId, Event, EventSource, PacketEvent, PacketNumber, Recorder, SenderState};
 #[cfg(target_os = "linux")]
@@ -402,6 +402,23 @@ const LINKTYPE_RAW: u32 = 101;
 const BEGIN: usize = 1 << 16;
 
 impl RunCapture {
+    /// Stream bytes that the peer grants at first by the log, to a connection and to a stream of either side; `None` if the
+    /// log does not have them.
+    pub(crate) fn granted(&self) -> Option<u64> {
+        let Self::Qlog(log) = self else { return None };
+        QlogReader::lean(&log[..]).filter_map(Result::ok).find_map(|item| {
+            let QlogItem::Event(event) = item else { return None };
+            let QlogData::ParametersSet(set) = &event.data else { return None };
+            let is_peer = set.owner.as_deref() == Some("remote");
+            let limits = [
+                set.initial_max_data,
+                set.initial_max_stream_data_bidi_local,
+                set.initial_max_stream_data_bidi_remote,
+            ];
+            limits.into_iter().flatten().min().filter(|_| is_peer)
+        })
+    }
+
     /// Does the log list the frames of packets? quinn's does not.
     pub(crate) fn has_frames(&self) -> bool {
         match self {

@@ -1,5 +1,6 @@
 //! A draw: a world, its faults, where it is captured, and the truth about it.
 
+use quic::QuicProfile;
 use units::Duration;
 
 use crate::capture::{CapturePoint, CaptureSettings, Engine, RunCapture, TransferTime};
@@ -144,24 +145,26 @@ impl Case {
         Self { seed, number, world, faults, settings }
     }
 
-    /// Whether the receiver of QUIC grants all data at once, by its model: then it cannot limit the sender.
-    fn has_ample_window(&self, engine: &Engine) -> bool {
-        // What a real stack grants is not known here.
-        if engine.stack().is_some() {
-            return false;
-        }
+    /// Whether the receiver of QUIC grants all data at once: then it cannot limit the sender. A real stack's window is that
+    /// of its log; of a log without it, as quinn's, that of its model.
+    fn has_ample_window(&self, engine: &Engine, capture: &RunCapture) -> bool {
         let small = self.faults.iter().find(|one| one.kind() == FaultKind::SmallReceiveBuffer);
-        let granted = quic::QuicProfile::named(self.world.receiver)
-            .map(|profile| profile.windows.connection.min(profile.windows.stream));
-        let granted = small.map(Fault::strength).or(granted).unwrap_or(0);
-        self.world.transport == Transport::Quic && granted >= self.world.size * self.world.count
+        let of_profile = |name: &str| {
+            QuicProfile::named(name)
+                .map(|profile| profile.windows.connection.min(profile.windows.stream))
+        };
+        let granted = match engine.stack() {
+            Some(stack) => capture.granted().or_else(|| of_profile(stack)),
+            None => small.map(Fault::strength).or_else(|| of_profile(self.world.receiver)),
+        };
+        self.world.transport == Transport::Quic
+            && granted.unwrap_or(0) >= self.world.size * self.world.count
     }
 
     /// Whether the log or the capture of this case can show a fault.
-    fn shows(&self, fault: &Fault, engine: &Engine) -> bool {
+    fn shows(&self, fault: &Fault, has_ample_window: bool) -> bool {
         let is_download = self.world.direction == DataDirection::Download;
-        let is_unseen =
-            is_download && fault.kind() == FaultKind::SlowReader && self.has_ample_window(engine);
+        let is_unseen = is_download && fault.kind() == FaultKind::SlowReader && has_ample_window;
         !is_unseen && fault.kind().is_seen_at(self.settings.point, self.world.direction)
     }
 
@@ -227,7 +230,8 @@ impl Case {
         }
         costs.sort_by_key(|one| core::cmp::Reverse(one.cost.unwrap_or(Duration::MAX)));
         // Where the capture cannot show a fault, the truth is the transfer without it.
-        let is_shown = |fault: &Fault| self.shows(fault, engine);
+        let has_ample_window = self.has_ample_window(engine, &capture);
+        let is_shown = |fault: &Fault| self.shows(fault, has_ample_window);
         let hidden = costs.iter().any(|one| !is_shown(&one.fault));
         costs.retain(|one| is_shown(&one.fault));
         let own = match (with.finished, hidden) {
@@ -259,7 +263,6 @@ impl Case {
             cures,
         };
         let text = engine.text(&text).into_owned();
-        let has_ample_window = self.has_ample_window(engine);
         let has_frames = capture.has_frames();
         Ok(RunCase { case: self.clone(), truth, text, capture, has_ample_window, has_frames })
     }

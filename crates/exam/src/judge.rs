@@ -241,7 +241,9 @@ pub(crate) fn codes_of(case: &RunCase, cause: FaultKind) -> &'static [&'static s
             &["CC831", "CC821", "CC822"]
         }
         // Nor does anything show that packets declared lost arrive.
-        Transport::Quic if !case.has_frames && cause == FaultKind::Reordering => &["CC811", "CC812"],
+        Transport::Quic if !case.has_frames && cause == FaultKind::Reordering => {
+            &["CC811", "CC812"]
+        }
         Transport::Quic => cause.quic_codes().unwrap_or_default(),
     }
 }

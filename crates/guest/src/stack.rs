@@ -6,7 +6,7 @@
 //!
 //! | from | kind | time | body |
 //! |---|---|---|---|
-//! | simulator | 1 `HELLO` | 0 | lines of text: `version 1`, `side`, `seed`, `payload`, `ip`, `cc`, perhaps `logs` |
+//! | simulator | 1 `HELLO` | 0 | lines of text: `version 1`, `side`, `seed`, `payload`, `ip`, `cc`, perhaps `logs`, `log`, `keys` |
 //! | simulator | 2 `RECEIVE` | now | ECN bits: `u8`, UDP payload |
 //! | simulator | 3 `RUN` | now | none: timers are due |
 //! | simulator | 5 `OPEN` | now | none: the client connects |
@@ -24,6 +24,7 @@ pub mod build;
 pub mod check;
 pub mod compare;
 
+mod capture;
 mod endpoint;
 
 use std::path::{Path, PathBuf};
@@ -41,9 +42,16 @@ pub struct StackProgram {
     name: &'static str,
     program: PathBuf,
     controllers: &'static [&'static str],
-    /// Directory of the stacks' own logs.
-    logs: Option<PathBuf>,
+    logs: Option<StackLogs>,
     patience: u16,
+}
+
+/// The stacks' own logs.
+#[derive(Debug, Clone)]
+struct StackLogs {
+    directory: PathBuf,
+    /// With captures and key logs.
+    captures: bool,
 }
 
 impl StackProgram {
@@ -56,7 +64,13 @@ impl StackProgram {
     /// Each end of a connection writes its own log into this directory, which exists.
     #[must_use]
     pub fn with_logs(self, directory: &Path) -> Self {
-        Self { logs: Some(directory.to_owned()), ..self }
+        Self { logs: Some(StackLogs { directory: directory.to_owned(), captures: false }), ..self }
+    }
+
+    /// Each end of a connection writes its own log, a capture of its host and a key log for it into this directory.
+    #[must_use]
+    pub fn with_captures(self, directory: &Path) -> Self {
+        Self { logs: Some(StackLogs { directory: directory.to_owned(), captures: true }), ..self }
     }
 
     /// Sets the seconds after which a program that does not answer has failed.
@@ -85,7 +99,7 @@ impl RealStack for StackProgram {
     }
 
     fn endpoint(&self, config: &RealConfig) -> Box<dyn RealEndpoint> {
-        let logs = self.logs.as_deref();
+        let logs = self.logs.as_ref();
         Box::new(StackEndpoint::start(&self.program, config, logs, self.patience))
     }
 }

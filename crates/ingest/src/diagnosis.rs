@@ -46,7 +46,8 @@ use packet::Dir;
 use packet::wire::Endpoints;
 
 use crate::inputs::{
-    self, CapturedConnection, CapturedQuicConnection, File, InputFile, ReadError, ReadMode, Reading,
+    self, CapturedConnection, CapturedQuicConnection, File, InputFile, QuicPair, ReadError,
+    ReadMode, Reading,
 };
 
 pub use filter_expression::{FilterError, FilterExpression};
@@ -266,7 +267,12 @@ impl DiagnosisReport {
     }
 
     /// Diagnoses all connections that were read.
-    pub fn of(reading: Reading) -> Self {
+    pub fn of(mut reading: Reading) -> Self {
+        for (log, view) in reading.quic_pairs.iter().flat_map(QuicPair::views) {
+            if let Some(connection) = reading.quic.get_mut(log) {
+                connection.analysis.add_peer_view(view);
+            }
+        }
         let names: Vec<_> = reading.files.iter().map(|file| file.name.clone()).collect();
         let joined = reading.pairs.iter();
         let joined = joined

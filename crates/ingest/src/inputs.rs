@@ -60,9 +60,7 @@ pub use logs::MAX_LOG_RECORDS;
 pub use others::OtherFrames;
 pub use problems::Problems;
 pub use quic::beside::{PacketsBeside, QuicBeside};
-pub use quic::{
-    ClockOrigin, LoggedSender, QuicConnection, QuicPair, QuicTransit, quic_log_fields,
-};
+pub use quic::{ClockOrigin, LoggedSender, QuicConnection, QuicPair, QuicTransit, quic_log_fields};
 pub use transit::{MAX_TRANSIT_PACKETS, PacketOutcome, TwoPointTransit};
 
 use host_names::HostNames;

@@ -80,6 +80,10 @@ pub(super) fn check(releases: Releases, name: Option<&str>) -> Result<bool, Stri
                 continue;
             }
         };
+        if releases == Releases::Recorded {
+            let program = built.stack().ok_or("a stack without a recipe")?;
+            record_capture(recipe, program, &folder)?;
+        }
         let program = built.stack().ok_or("a stack without a recipe")?;
         let mut roles = Vec::new();
         for (role, log) in ROLES.into_iter().zip(logs(recipe, program)?) {
@@ -116,14 +120,47 @@ fn record(log: &[u8], to: &Path) -> io::Result<()> {
     packer.finish().map(|_| ())
 }
 
-/// Two exchanges of 120 kB in either direction, of which one in 61 packets is lost.
-fn transfer(recipe: &StackRecipe) -> String {
-    let mut text = "title = \"fields of logs\"\nseed = 1\nduration = \"60s\"\n".to_owned();
+/// Records the log of a server, the capture at its host and the key log.
+fn record_capture(
+    recipe: &StackRecipe,
+    program: StackProgram,
+    folder: &Path,
+) -> Result<(), String> {
+    let from = run(recipe, &lossy_download(recipe), |logs| program.with_captures(logs))?;
+    for (end, is_packed) in [("sqlog", true), ("pcap", true), ("keys", false)] {
+        let read = from.join(format!("0-server.{end}"));
+        let packed = if is_packed { ".xz" } else { "" };
+        let path = folder.join(format!("{}.captured.{end}{packed}", recipe.name));
+        let bytes = fs::read(&read).map_err(|error| format!("{}: {error}", read.display()))?;
+        let written = if is_packed { record(&bytes, &path) } else { fs::write(&path, &bytes) };
+        written.map_err(|error| format!("{}: {error}", path.display()))?;
+    }
+    Ok(())
+}
+
+/// The hosts of a scenario, with this title.
+fn hosts(recipe: &StackRecipe, title: &str) -> String {
+    let mut text = format!("title = \"{title}\"\nseed = 1\nduration = \"60s\"\n");
     let (profile, name) = (recipe.profile, recipe.name);
     for role in ROLES {
         // Writing to a string cannot fail.
         let _ = writeln!(text, "\n[host.{role}]\nprofile = \"{profile}\"\nstack = \"{name}\"");
     }
+    text
+}
+
+/// A download of 90 kB over 100 ms, of which one in 13 packets is lost: far below the 10 Mbit/s of the path.
+fn lossy_download(recipe: &StackRecipe) -> String {
+    hosts(recipe, "a lossy download")
+        + "\n[[path]]\nfrom = \"client\"\nto = \"server\"\nforward = [{ delay = \"50ms\" }]\n\
+           return = [{ loss = { pass = 12 } }, { link = { rate = \"10Mbit/s\", buffer = \"100kB\" } }, { delay = \"50ms\" }]\n\n\
+           [[flow]]\nname = \"download\"\nfrom = \"client\"\nto = \"server\"\n\n[flow.exchange]\n\n\
+           [[flow.exchange.steps]]\nclient = \"200B\"\n\n[[flow.exchange.steps]]\nserver = \"90kB\"\n"
+}
+
+/// Two exchanges of 120 kB in either direction, of which one in 61 packets is lost.
+fn transfer(recipe: &StackRecipe) -> String {
+    let mut text = hosts(recipe, "fields of logs");
     let way = "[{ loss = { pass = 60 } }, { link = { rate = \"10Mbit/s\", buffer = \"60kB\" } }, { delay = \"15ms\" }]";
     let _ = write!(
         text,
@@ -136,22 +173,33 @@ fn transfer(recipe: &StackRecipe) -> String {
 
 /// The logs of both ends of the transfer.
 fn logs(recipe: &StackRecipe, program: StackProgram) -> Result<[Vec<u8>; 2], String> {
+    let folder = run(recipe, &transfer(recipe), |logs| program.with_logs(logs))?;
+    let read = |role: &str| {
+        let path = folder.join(format!("0-{role}.sqlog"));
+        fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))
+    };
+    Ok([read(ROLES[0])?, read(ROLES[1])?])
+}
+
+/// Runs a scenario with a stack that writes its logs; returns their directory.
+fn run(
+    recipe: &StackRecipe,
+    text: &str,
+    logging: impl FnOnce(&Path) -> StackProgram,
+) -> Result<PathBuf, String> {
     let folder = root().join(format!("target/release-logs/{}", recipe.name));
-    let failed = |error: io::Error| format!("{}: {error}", folder.display());
-    fs::create_dir_all(&folder).map_err(failed)?;
-    let stack: &'static dyn quic::real::RealStack = program.with_logs(&folder).leak();
+    fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let stack: &'static dyn quic::real::RealStack = logging(&folder).leak();
     let find = move |_: &str| Ok(stack);
     let overrides = Overrides { stacks: Stacks::programs(find), ..Overrides::default() };
-    let loaded = load(&transfer(recipe), "transfer", &overrides).map_err(|errors| {
-        errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
-    })?;
+    let loaded = load(text, "transfer", &overrides)
+        .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))?;
     let outcome = sim::run(&loaded.scenario, &mut record::NullRecorder)
         .map_err(|error| format!("{}: {error}", recipe.name))?;
-    if outcome.flows.first().is_none_or(|flow| !flow.finished) {
-        return Err(format!("{}: the transfer is not complete", recipe.name));
+    match outcome.flows.first() {
+        Some(flow) if flow.finished => Ok(folder),
+        _ => Err(format!("{}: the transfer is not complete", recipe.name)),
     }
-    let read = |role: &str| fs::read(folder.join(format!("0-{role}.sqlog"))).map_err(failed);
-    Ok([read(ROLES[0])?, read(ROLES[1])?])
 }
 
 /// A line for each role of each release, and those for the fields that differ.
@@ -194,11 +242,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_transfer_is_a_scenario() {
+    fn the_transfers_are_scenarios() {
         for recipe in &RECIPES {
-            let text = transfer(recipe).replace(&format!("stack = \"{}\"", recipe.name), "");
-            let loaded = load(&text, "transfer", &Overrides::default());
-            assert!(loaded.is_ok(), "{text}\n{:?}", loaded.err());
+            for text in [transfer(recipe), lossy_download(recipe)] {
+                let text = text.replace(&format!("stack = \"{}\"", recipe.name), "");
+                let loaded = load(&text, "transfer", &Overrides::default());
+                assert!(loaded.is_ok(), "{text}\n{:?}", loaded.err());
+            }
         }
     }
 }

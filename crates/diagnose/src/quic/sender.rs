@@ -253,7 +253,8 @@ impl QuicSender {
         let new = out.stream_bytes - before;
         if out.frames_inferred && carries_data && self.flight.is_empty() {
             // An answer leaves when what it answers has arrived.
-            let answers = out.last_received.is_some_and(|at| at + GRANULARITY.as_nanos() >= now.ns());
+            let answers =
+                out.last_received.is_some_and(|at| at + GRANULARITY.as_nanos() >= now.ns());
             self.exchange.out.rounds += u64::from(answers);
         }
         self.exchange.sent(now, packet, new, self.round_trips.min);

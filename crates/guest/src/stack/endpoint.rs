@@ -19,6 +19,9 @@ use crate::guest::GuestError;
 use crate::uml::process::{Process, RunDirectory};
 use crate::uml::{next_name, run_directory};
 
+use super::StackLogs;
+use super::capture::StackCapture;
+
 /// Kinds of messages.
 mod kind {
     pub(super) const HELLO: u32 = 1;
@@ -100,6 +103,7 @@ impl Report {
 pub(crate) struct StackEndpoint {
     /// `None` once it has failed.
     running: Option<Running>,
+    capture: Option<StackCapture>,
     deadline: Instant,
     report: Report,
     sent: VecDeque<Datagram>,
@@ -222,11 +226,12 @@ impl StackEndpoint {
     pub(crate) fn start(
         program: &Path,
         config: &RealConfig,
-        logs: Option<&Path>,
+        logs: Option<&StackLogs>,
         patience: u16,
     ) -> Self {
         let mut end = Self {
             running: None,
+            capture: None,
             deadline: Instant::MAX,
             report: Report::default(),
             sent: VecDeque::new(),
@@ -236,6 +241,17 @@ impl StackEndpoint {
             runs: (Instant::ZERO, 0),
             failure: None,
         };
+        if let Some(logs) = logs.filter(|logs| logs.captures) {
+            let RealConfig { flow, side, ip, .. } = *config;
+            let path = logs.directory.join(format!("{flow}-{}.pcap", side_name(side)));
+            match StackCapture::create(&path, flow, side, ip) {
+                Ok(capture) => end.capture = Some(capture),
+                Err(error) => {
+                    end.fail(Instant::ZERO, &GuestError::system("the capture of a stack")(error));
+                    return end;
+                }
+            }
+        }
         match Running::start(program, logs.is_some(), patience) {
             Ok(running) => {
                 end.running = Some(running);
@@ -286,6 +302,9 @@ impl StackEndpoint {
                     };
                     let stream_bytes = u32::from_le_bytes([*a, *b, *c, *d]);
                     let bytes = bytes.to_vec();
+                    if let Some(capture) = &mut self.capture {
+                        capture.write(now, true, &bytes, *ecn);
+                    }
                     self.sent.push_back(Datagram { bytes, ecn: *ecn, stream_bytes });
                 }
                 kind::SIGNAL => {
@@ -323,12 +342,16 @@ impl StackEndpoint {
     }
 }
 
-/// The body of `HELLO`.
-fn hello(config: &RealConfig, logs: Option<&Path>) -> String {
-    let side = match config.side {
+const fn side_name(side: QuicSide) -> &'static str {
+    match side {
         QuicSide::Client => "client",
         QuicSide::Server => "server",
-    };
+    }
+}
+
+/// The body of `HELLO`.
+fn hello(config: &RealConfig, logs: Option<&StackLogs>) -> String {
+    let side = side_name(config.side);
     let ip = match config.ip {
         IpVersion::V4 => 4,
         IpVersion::V6 => 6,
@@ -340,7 +363,11 @@ fn hello(config: &RealConfig, logs: Option<&Path>) -> String {
         format!("version 1\nside {side}\nseed {seed}\npayload {payload}\nip {ip}\ncc {cc}\n");
     if let Some(logs) = logs {
         // Writing to a string cannot fail.
-        let _ = write!(text, "logs {}\nlog {}-{side}.sqlog\n", logs.display(), config.flow);
+        let (folder, flow) = (logs.directory.display(), config.flow);
+        let _ = write!(text, "logs {folder}\nlog {flow}-{side}.sqlog\n");
+        if logs.captures {
+            let _ = writeln!(text, "keys {folder}/{flow}-{side}.keys");
+        }
     }
     text
 }
@@ -383,6 +410,9 @@ impl RealEndpoint for StackEndpoint {
     }
 
     fn receive(&mut self, now: Instant, datagram: &[u8], ecn: u8) {
+        if let Some(capture) = &mut self.capture {
+            capture.write(now, false, datagram, ecn);
+        }
         let mut body = Vec::with_capacity(1 + datagram.len());
         body.push(ecn);
         body.extend_from_slice(datagram);

@@ -67,6 +67,8 @@ class Host:
             verify_mode=ssl.CERT_NONE,
             server_name="server",
         )
+        if "keys" in config:
+            self.configuration.secrets_log_file = open(config["keys"], "w")
         if self.server:
             self.configuration.load_cert_chain(
                 os.path.join(HERE, "certificate.pem"), os.path.join(HERE, "key.pem")

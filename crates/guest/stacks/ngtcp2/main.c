@@ -509,6 +509,8 @@ static void parse_hello(char *text) {
     if (!strcmp(line, "ip")) six = !strcmp(value, "6");
     if (!strcmp(line, "cc")) snprintf(cc, sizeof cc, "%s", value);
     if (!strcmp(line, "logs")) snprintf(logs, sizeof logs, "%s", value);
+    // GnuTLS writes its secrets there.
+    if (!strcmp(line, "keys")) setenv("SSLKEYLOGFILE", value, 1);
     if (!strcmp(line, "log")) snprintf(log_name, sizeof log_name, "%s", value);
     if (!strcmp(line, "seed"))
       for (; *value; value++) drawn = drawn * 31 + (uint8_t)*value;

@@ -14,6 +14,7 @@ import (
 	"math/big"
 	mathrand "math/rand/v2"
 	"net"
+	"os"
 	"sync"
 	"testing/synctest"
 	"time"
@@ -69,6 +70,13 @@ func newHost(c config) *host {
 	h.transport = &quic.Transport{Conn: h.conn}
 	h.quic = &quic.Config{Tracer: h.counts.tracer}
 	h.tls = &tls.Config{NextProtos: []string{"ackclock"}, Rand: rand.Reader}
+	if c.keys != "" {
+		keys, err := os.Create(c.keys)
+		if err != nil {
+			fail("the key log: %v", err)
+		}
+		h.tls.KeyLogWriter = keys
+	}
 	if c.server {
 		h.tls.Certificates = []tls.Certificate{certificate()}
 		listener, err := h.transport.Listen(h.tls, h.quic)

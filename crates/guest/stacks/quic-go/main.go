@@ -52,6 +52,8 @@ type config struct {
 	payload   int
 	six       bool
 	logs, log string
+	// File of the key log.
+	keys string
 }
 
 func parseHello(text string) config {
@@ -75,6 +77,8 @@ func parseHello(text string) config {
 			c.logs = value
 		case "log":
 			c.log = value
+		case "keys":
+			c.keys = value
 		}
 	}
 	return c

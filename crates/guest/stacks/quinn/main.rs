@@ -10,7 +10,7 @@ mod stream_frames;
 
 use std::collections::VecDeque;
 use std::fs::File;
-use std::io::BufWriter;
+use std::io::{BufWriter, Write as _};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
@@ -27,7 +27,7 @@ use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, Server
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
-use rustls::{DigitallySignedStruct, SignatureScheme};
+use rustls::{DigitallySignedStruct, KeyLog, SignatureScheme};
 
 use counted_crypto::{CountedClient, CountedServer};
 use frames::Counts;
@@ -110,6 +110,24 @@ impl ServerCertVerifier for AnyCertificate {
     }
 }
 
+/// Secrets as lines of a key log (RFC 9850).
+#[derive(Debug)]
+struct SecretLog(Mutex<File>);
+
+impl KeyLog for SecretLog {
+    fn log(&self, label: &str, client_random: &[u8], secret: &[u8]) {
+        let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        let line = format!("{label} {} {}\n", hex(client_random), hex(secret));
+        let written = self.0.lock().map(|mut file| file.write_all(line.as_bytes()));
+        or_fail("the key log", or_fail("the key log", written));
+    }
+}
+
+fn secret_log(config: &Config) -> Option<Arc<SecretLog>> {
+    let file = or_fail("the key log", File::create(config.keys.as_ref()?));
+    Some(Arc::new(SecretLog(Mutex::new(file))))
+}
+
 struct Quinn {
     origin: Instant,
     endpoint: Endpoint,
@@ -166,6 +184,9 @@ impl Quinn {
             let tls = or_fail("TLS 1.3", tls.with_protocol_versions(&versions)).with_no_client_auth();
             let mut tls = or_fail("the certificate", tls.with_single_cert(vec![certificate], key));
             tls.alpn_protocols = vec![host::PROTOCOL.to_vec()];
+            if let Some(log) = secret_log(config) {
+                tls.key_log = log;
+            }
             let crypto = or_fail("TLS 1.3", QuicServerConfig::try_from(tls));
             let crypto = CountedServer::new(Arc::new(crypto), Arc::clone(&counts));
             let mut made = ServerConfig::with_crypto(Arc::new(crypto));
@@ -177,6 +198,9 @@ impl Quinn {
             let tls = tls.dangerous().with_custom_certificate_verifier(Arc::new(AnyCertificate(provider)));
             let mut tls = tls.with_no_client_auth();
             tls.alpn_protocols = vec![host::PROTOCOL.to_vec()];
+            if let Some(log) = secret_log(config) {
+                tls.key_log = log;
+            }
             let crypto = or_fail("TLS 1.3", QuicClientConfig::try_from(tls));
             let crypto = CountedClient::new(Arc::new(crypto), Arc::clone(&counts));
             let mut made = ClientConfig::new(Arc::new(crypto));

@@ -49,6 +49,9 @@ pub struct Config {
     pub cc: String,
     /// File of the stack's own log.
     pub log: Option<std::path::PathBuf>,
+    /// File of the key log.
+    #[allow(dead_code, reason = "not of every stack")]
+    pub keys: Option<std::path::PathBuf>,
 }
 
 impl Config {
@@ -71,6 +74,7 @@ impl Config {
                 "cc" => config.cc = value.to_owned(),
                 "logs" => logs = Some(std::path::PathBuf::from(value)),
                 "log" => log = Some(value.to_owned()),
+                "keys" => config.keys = Some(std::path::PathBuf::from(value)),
                 _ => {}
             }
         }

@@ -20,8 +20,8 @@ use units::Duration;
 
 use super::{CapturedQuicConnection, DecryptedCounts, File, Reason};
 pub use both_ends::{ClockOrigin, QuicPair, QuicTransit};
-pub use fields::quic_log_fields;
 use both_ends::{MAX_PACKETS, PacketTrace};
+pub use fields::quic_log_fields;
 use frameless::FrameInference;
 use records::RecordBuffer;
 pub use stack::LoggedSender;

@@ -43,6 +43,10 @@ const PAUSE: StdDuration = StdDuration::from_millis(500);
 pub(super) struct Peer {
     endpoint: Endpoint,
     pub(super) connection: Option<(ConnectionHandle, Connection)>,
+    /// It asks clients for a token, with a Retry.
+    pub(super) retries: bool,
+    /// Datagrams that belong to no connection.
+    pub(super) answers: Vec<Vec<u8>>,
 }
 
 /// A datagram on its way: arrival, sender, bytes.
@@ -97,12 +101,18 @@ pub(super) fn peers_with(
         config.rng_seed(Some([7; 32]));
         Endpoint::new(Arc::new(config), server, true, None)
     };
+    let peer = |endpoint, connection| Peer {
+        endpoint,
+        connection,
+        retries: false,
+        answers: Vec::new(),
+    };
     let mut opener = endpoint(None);
     let opened = opener.connect(now, config, SERVER.into(), "server").unwrap();
     let accepts = endpoint(Some(Arc::new(server)));
     [
-        Peer { endpoint: opener, connection: Some(opened) },
-        Peer { endpoint: accepts, connection: None },
+        peer(opener, Some(opened)),
+        peer(accepts, None),
     ]
 }
 
@@ -116,6 +126,12 @@ impl Peer {
                 if let Some((_, connection)) = &mut self.connection {
                     connection.handle_event(event);
                 }
+            }
+            Some(DatagramEvent::NewConnection(incoming))
+                if self.retries && !incoming.remote_address_validated() =>
+            {
+                self.endpoint.retry(incoming, &mut answer).expect("it has no token");
+                self.answers.push(answer);
             }
             Some(DatagramEvent::NewConnection(incoming)) => {
                 self.connection = self.endpoint.accept(incoming, now, &mut answer, None).ok();

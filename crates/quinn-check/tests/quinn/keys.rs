@@ -48,6 +48,8 @@ struct Run {
     updates_after: Option<usize>,
     /// The client has another port from this answer on.
     moves: Option<usize>,
+    /// The server asks for a token first.
+    retries: bool,
     /// Captured at the server.
     at_server: bool,
 }
@@ -62,6 +64,7 @@ impl Default for Run {
             window: None,
             updates_after: None,
             moves: None,
+            retries: false,
             at_server: true,
         }
     }
@@ -100,6 +103,7 @@ fn record(run: &Run) -> Recorded {
     let settings = [Arc::new(of_client), Arc::new(of_server)];
     let log: Arc<dyn KeyLog> = Arc::<KeyLines>::clone(&keys);
     let [mut client, mut server] = peers_with(begin, provider, log, settings);
+    server.retries = run.retries;
     let mut tap = Tap::new(begin);
     let (mut to_server, mut to_client) = (VecDeque::<Flight>::new(), VecDeque::<Flight>::new());
     let (mut link_free, mut now) = (begin, begin);
@@ -114,6 +118,12 @@ fn record(run: &Run) -> Recorded {
                 tap.see(now, from, SERVER.into(), &datagram);
             }
             server.receive(now, from, &datagram);
+            for answer in server.answers.drain(..) {
+                if run.at_server {
+                    tap.see(now, SERVER.into(), from, &answer);
+                }
+                to_client.push_back((now + ONE_WAY, SERVER.into(), answer));
+            }
         }
         while let Some((_, from, datagram)) = to_client.pop_front_if(|(at, ..)| *at <= now) {
             if !run.at_server {
@@ -273,6 +283,26 @@ fn a_client_that_waits_is_named_at_either_end_also_when_its_port_changes() {
         let diagnosis = QuicDiagnosis::of(&connection.analysis);
         let first = &diagnosis.findings[0];
         assert_eq!((first.code, first.kind), ("CC831", "think-client"), "{:?}", diagnosis.findings);
+    }
+}
+
+/// After a Retry the Initial packets have other keys and the server another connection ID (RFC 9001 section 5.2).
+#[test]
+fn a_retry_is_seen_and_all_after_it_is_decrypted() {
+    for at_server in [true, false] {
+        let run = Run { answers: (100_000, 1), retries: true, at_server, ..Run::default() };
+        let recorded = record(&run);
+        let connection = read(&recorded);
+        let analysis = &connection.analysis;
+        assert_eq!((analysis.client, analysis.bytes()), (Some(!at_server), 100_000));
+        if at_server {
+            assert_eq!(analysis.sent, recorded.sent);
+        } else {
+            assert_eq!(analysis.handshake.retries, 1);
+            let diagnosis = QuicDiagnosis::of(analysis);
+            let found = diagnosis.findings.iter().find(|found| found.code == "CC801").unwrap();
+            assert!(found.title.contains("1 Retry"), "{}", found.title);
+        }
     }
 }
 

@@ -82,7 +82,7 @@ pub(super) fn find_program(
         missing(format!("the stack \"{}\" is not built", recipe.name), hint)
     })?;
     Ok(match logs {
-        Some(logs) => program.with_logs(logs),
+        Some(logs) => program.with_captures(logs),
         None => program,
     }
     .leak())

@@ -193,10 +193,14 @@ impl DeliveryMeter {
         }
     }
 
-    /// Largest rate in bytes per second with a queue; `None` without one, or if more was delivered at other times: then what
-    /// looked like a queue was none of the bottleneck.
-    pub(super) fn bottleneck(&self) -> Option<f64> {
-        (self.rate > 0.0 && !self.exceeds(self.rate)).then_some(self.rate)
+    /// Largest rate in bytes per second with a queue; `None` without one. If more was delivered at other times, what looked
+    /// like a queue was none of the bottleneck, or others shared it then: if it `lasts` they did, and the path carries more.
+    pub(super) fn bottleneck(&self, lasts: bool) -> Option<f64> {
+        match self.exceeds(self.rate) {
+            _ if self.rate <= 0.0 => None,
+            false => Some(self.rate),
+            true => lasts.then_some(self.largest),
+        }
     }
 
     /// Whether far more was delivered in a round trip than this rate in bytes per second.

@@ -68,7 +68,9 @@ impl QuicSender {
 
     /// Whether the congestion window is full.
     pub(super) fn is_full(&self, out: &QuicAnalysis) -> bool {
-        let is_full = |(window, flight): (u64, u64)| flight.saturating_add(out.datagram) > window;
+        // Few logs have the size of a full datagram: it is that of the largest that arrived.
+        let datagram = out.datagram.max(out.sizes.largest_acked);
+        let is_full = |(window, flight): (u64, u64)| flight.saturating_add(datagram) > window;
         self.window.size.zip(self.flight.known()).is_some_and(is_full)
     }
 
@@ -112,9 +114,8 @@ impl QuicSender {
     /// Whether the flight of the first round trip after a pause holds what the path carries in that time: then the bottleneck is
     /// busy, though no ACK shows its queue yet.
     fn fills_path_anew(&self) -> bool {
-        let (Some(rate), Some(min)) = (self.spacing.rate(), self.round_trips.min) else {
-            return false;
-        };
+        let rate = self.spacing.rate().or_else(|| self.delivery.bottleneck(false));
+        let (Some(rate), Some(min)) = (rate, self.round_trips.min) else { return false };
         let carried = rate * min.as_secs_f64();
         self.is_first_trip && self.flight.bytes() as f64 >= carried
     }

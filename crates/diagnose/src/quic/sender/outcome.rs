@@ -4,7 +4,7 @@ use units::Duration;
 
 use super::return_path::ReturnPath;
 use super::{MIN_DATAGRAM, PACKET_THRESHOLD, QuicSender};
-use crate::quic::analysis::{QuicAnalysis, QuicSpacing};
+use crate::quic::analysis::{QuicAnalysis, QuicEpisode, QuicSpacing};
 use crate::quic::budget::{QuicLimiter, QuicSpan};
 use crate::quic::rates::RateDrop;
 
@@ -49,8 +49,14 @@ impl QuicSender {
             |back: ReturnPath| back.is_thinned && out.episodes.iter().any(|one| one.is_queued);
         let is_of_path = back.is_none_or(is_seen);
         let is_lasting = min_rtt.is_some_and(|min| busy >= min) || out.ce > 0;
-        let delivered = self.delivery.bottleneck().filter(|_| is_of_path && is_lasting);
-        out.bottleneck = out.spacing.map(|spacing| spacing.rate).or(delivered);
+        let is_most = busy >= out.budget.active() / 4;
+        let delivered = self.delivery.bottleneck(is_most).filter(|_| is_of_path && is_lasting);
+        // A policer drops at one window, too, and its rate is none of the path.
+        let largest = Some(self.delivery.largest).filter(|&rate| rate > 0.0);
+        let overflowing = largest.filter(|_| {
+            back.is_none() && out.policer.is_none() && lose_at_one_window(&out.episodes)
+        });
+        out.bottleneck = out.spacing.map(|spacing| spacing.rate).or(delivered).or(overflowing);
         out.path_drop = match out.spacing {
             Some(QuicSpacing { rate, fell: Some((at, after)), .. }) => {
                 let [at, end] =
@@ -78,6 +84,24 @@ impl QuicSender {
     }
 }
 
+/// Fewest congestion events whose windows are compared, and their largest coefficient of variation.
+const FEWEST_EVENTS: usize = 4;
+const ALIKE: f64 = 0.15;
+
+/// Whether congestion events come at one size of the window, as where a queue overflows: the window is then that of the path
+/// with its queue, so that the largest delivery is that of the path. Losses by chance come at any size. The first event is that
+/// of slow start, which runs over.
+fn lose_at_one_window(episodes: &[QuicEpisode]) -> bool {
+    let is_loss = |one: &&QuicEpisode| !one.by_ce && !one.after_outage && !one.persistent;
+    let windows = episodes.iter().filter(is_loss).skip(1).filter_map(|one| one.window_before);
+    let windows: Vec<f64> = windows.map(|window| window as f64).collect();
+    let count = windows.len() as f64;
+    let mean = windows.iter().sum::<f64>() / count;
+    let square =
+        windows.iter().map(|window| (window - mean) * (window - mean)).sum::<f64>() / count;
+    windows.len() >= FEWEST_EVENTS && square <= ALIKE * ALIKE * mean * mean
+}
+
 /// Rate in bytes per second of the peer's packets of the handshake, beyond its round trip.
 fn handshake_rate(out: &QuicAnalysis) -> Option<f64> {
     let [min, ..] = out.round_trips?;
@@ -87,4 +111,24 @@ fn handshake_rate(out: &QuicAnalysis) -> Option<f64> {
     // lengths.
     let bytes = out.handshake.bytes_received().max(MIN_DATAGRAM);
     is_slow.then(|| bytes as f64 * 1e9 / beyond as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn events(windows: &[u64]) -> Vec<QuicEpisode> {
+        let event = |&window| QuicEpisode { window_before: Some(window), ..QuicEpisode::default() };
+        windows.iter().map(event).collect()
+    }
+
+    #[test]
+    fn a_short_queue_loses_at_one_window_and_chance_at_any() {
+        // Slow start ran to 60 kB; CUBIC comes near to 40 kB each time.
+        let queue = [60_000, 40_000, 41_500, 39_000, 40_500, 42_000];
+        assert!(lose_at_one_window(&events(&queue)));
+        let chance = [60_000, 25_000, 55_000, 30_000, 18_000, 44_000];
+        assert!(!lose_at_one_window(&events(&chance)));
+        assert!(!lose_at_one_window(&events(&queue[..4])));
+    }
 }

@@ -130,7 +130,10 @@ mod tests {
     fn pins_and_versions_of_cargo_are_found() {
         let manifest = "[dependencies]\nbytes = \"1\"\nquinn-proto = { version = \"=0.11.19\", features = [\"qlog\"] }\n";
         let free = without_pin(manifest);
-        assert!(free.contains("quinn-proto = { version = \"*\", features = [\"qlog\"] }"), "{free}");
+        assert!(
+            free.contains("quinn-proto = { version = \"*\", features = [\"qlog\"] }"),
+            "{free}"
+        );
         assert!(free.contains("bytes = \"1\""), "{free}");
         let lock = "[[package]]\nname = \"quinn\"\nversion = \"0.1.0\"\n\n[[package]]\nname = \"quinn-proto\"\nversion = \"0.12.1\"\n";
         assert_eq!(locked_version(lock, "quinn-proto").as_deref(), Some("0.12.1"));

@@ -12,6 +12,7 @@
 
 use std::collections::BTreeMap;
 
+use diagnose::quic::QuicPeerView;
 use diagnose::quic::record::{QuicPacketRecord, QuicRecord};
 
 use super::QuicConnection;
@@ -172,6 +173,21 @@ pub struct QuicPair {
     pub is_partial: bool,
 }
 
+impl QuicPair {
+    /// What either log shows of the packets of the other: the index of that one, and the view of its peer.
+    pub fn views(&self) -> [(usize, QuicPeerView); 2] {
+        [0, 1].map(|sender| {
+            let transit = &self.transits[sender];
+            let view = QuicPeerView {
+                declared_lost: transit.declared_lost + transit.falsely_declared,
+                arrived: transit.falsely_declared,
+                late: transit.late,
+            };
+            (self.logs[sender], view)
+        })
+    }
+}
+
 /// What the difference of two clocks is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClockOrigin {
@@ -196,6 +212,8 @@ pub struct QuicTransit {
     pub falsely_declared: u64,
     /// Those of them that had arrived before they were declared lost: their ACK was late or lost.
     pub arrived_before: u64,
+    /// Longest time in ns by which one arrived after it was declared lost.
+    pub late: u64,
     /// Packets received after one with a larger number.
     pub reordered: u64,
     /// Packets that the receiver's log may lack because it ends.
@@ -369,8 +387,9 @@ fn transit(
             (Some(_), None) => out.declared_lost += 1,
             (Some(declared), Some(received)) => {
                 out.falsely_declared += 1;
-                let before = received_at(received.at) <= sent_at(declared);
-                out.arrived_before += u64::from(before);
+                let late = received_at(received.at).saturating_sub(sent_at(declared));
+                out.arrived_before += u64::from(late <= 0);
+                out.late = out.late.max(u64::try_from(late).unwrap_or(0));
             }
             _ => {}
         }

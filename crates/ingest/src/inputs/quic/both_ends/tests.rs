@@ -143,3 +143,12 @@ fn packets_beyond_the_limit_are_left_out() {
     }
     assert_eq!((trace.sent.len(), trace.is_partial, left), (3, true, 0));
 }
+
+/// Of 199 packets 19 are lost; one arrives 10 ms after it was declared lost, 15 ms by the clocks as they are aligned.
+#[test]
+fn the_view_of_the_peer_has_what_arrived_of_the_packets_declared_lost() {
+    let [client, server] = traces(200, 0);
+    let pair = compare([3, 1], [&client, &server], true).unwrap();
+    let view = QuicPeerView { declared_lost: 20, arrived: 1, late: 15 * MS };
+    assert_eq!(pair.views(), [(3, view), (1, QuicPeerView::default())]);
+}
