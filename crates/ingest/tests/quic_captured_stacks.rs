@@ -31,9 +31,9 @@ fn a_capture_with_keys_has_the_verdict_of_its_log() {
         assert_eq!(capture.diagnosis.primary, log.diagnosis.primary, "{stack}");
         let counts = capture.connection.decrypted.unwrap();
         assert_eq!(counts.failed, 0, "{stack}: {counts:?}");
-        // All packets of the log, and only these.
+        // All packets of the log but the one that closes the connection after the run, and only these.
         let [of_log, of_capture] = [&log, &capture].map(|one| &one.connection.analysis);
-        assert_eq!(of_capture.sent, of_log.sent, "{stack}");
+        assert!((0..=1).contains(&(of_log.sent - of_capture.sent)), "{stack}: {}", of_capture.sent);
         assert_eq!(of_capture.received, of_log.received, "{stack}");
         if stack != "quinn-0.11" {
             // quinn's log lacks frames.

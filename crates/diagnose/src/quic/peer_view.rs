@@ -54,6 +54,7 @@ mod tests {
             last: 2_000 * MS,
             stream_bytes: 1_000_000,
             sent: 1_000,
+            received: 500,
             round_trips: Some([20 * MS; 3]),
             windows: Some([12_000, 60_000, 30_000]),
             ..QuicAnalysis::default()

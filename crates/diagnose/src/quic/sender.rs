@@ -12,6 +12,7 @@
 //! eighth and the 16 ms), and what is delivered in that time is at least a datagram: a bottleneck
 //! that holds less is not busy, and the delay is of the peer or of other traffic.
 
+mod coarse;
 mod flight;
 mod limits;
 mod metrics;

@@ -63,15 +63,15 @@ impl QuicSender {
                     [at, self.delivery.at.as_nanos()].map(|at| at.saturating_sub(out.first));
                 Some(RateDrop { at, end, rates: (rate, after) })
             }
-            Some(_) => None,
-            None if out.bottleneck.is_some() && back.is_none() => {
+            Some(_) if !self.spacing.is_coarse() => None,
+            _ if out.bottleneck.is_some() && back.is_none() => {
                 let lasting = out.rates.drop(0).filter(|drop| {
                     // The path was the limit for most of the time after it.
                     out.busy.share(0, (drop.at, drop.end)) >= 0.5
                 });
                 lasting.or_else(|| out.rates.drop_of_path(0, &out.busy))
             }
-            None => None,
+            _ => None,
         };
         out.mean_rtt = self.round_trips.mean().map(Duration::as_nanos);
         out.flow.connection = self.streams.last_connection;

@@ -9,6 +9,7 @@
 
 use units::{Duration, Instant};
 
+use super::coarse::{self, CoarseSpacing};
 use crate::quic::analysis::QuicSpacing;
 
 /// Most spacings that are kept, and fewest that have a rate in common.
@@ -20,8 +21,6 @@ const EQUAL: f64 = 1.02;
 const PART: usize = 20;
 /// Of this part of the spacings one rate is that of the way of what they measure.
 const SINGLE: f64 = 0.9;
-/// Logs with times in milliseconds show no spacing.
-const COARSE: u64 = 1_000_000;
 
 /// Whether a rate that fell is looked for: only at the end, as it takes longer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,6 +62,7 @@ pub(super) struct SpacingMeter {
     all: Vec<PacketSpacing>,
     /// A time that is no multiple of a millisecond was seen.
     is_fine: bool,
+    coarse: CoarseSpacing,
     /// Time of all spacings in ns, their bytes, and the first and the last.
     busy: (u64, u64),
     interval: (u64, u64),
@@ -74,7 +74,7 @@ pub(super) struct SpacingMeter {
 impl SpacingMeter {
     /// An ACK that newly acknowledges data.
     pub(super) fn ack(&mut self, ack: SpacedAck) {
-        self.is_fine |= !ack.at.as_nanos().is_multiple_of(COARSE);
+        self.is_fine |= !ack.at.as_nanos().is_multiple_of(coarse::TICK);
         if self.last.is_some_and(|last| ack.total <= last.total) {
             return;
         }
@@ -82,20 +82,26 @@ impl SpacingMeter {
             at: ack.at.as_nanos().saturating_sub(ack.delay.as_nanos()),
             total: ack.total,
         };
-        let Some(last) = self.last.replace(now) else { return };
-        let spacing = Duration::from_nanos(now.at.saturating_sub(last.at));
+        let last = self.last.replace(now);
         let own = match ack.round_trip >= ack.min_rtt + ack.delay {
             true => ack.round_trip - ack.delay,
             false => ack.round_trip,
         };
         let waited = own.saturating_sub(ack.min_rtt);
+        if !self.is_fine {
+            self.coarse.ack(&ack, waited);
+            let at = ack.at.as_nanos();
+            self.interval = (if last.is_none() { at } else { self.interval.0 }, at);
+        }
+        let Some(last) = last else { return };
+        let spacing = Duration::from_nanos(now.at.saturating_sub(last.at));
         // All that was sent between the two packets has arrived.
         let covers_all = ack.acked == now.total - last.total;
         if spacing.is_zero() || !covers_all || waited < spacing || self.all.len() >= MOST {
             return;
         }
         let (ns, at) = (spacing.as_nanos(), ack.at.as_nanos());
-        if self.all.is_empty() {
+        if self.is_fine && self.all.is_empty() {
             self.interval.0 = at.saturating_sub(ns);
         }
         self.interval.1 = at;
@@ -108,8 +114,13 @@ impl SpacingMeter {
     }
 
     /// The rate so far, in bytes per second.
-    pub(super) const fn rate(&self) -> Option<f64> {
-        self.rate
+    pub(super) fn rate(&self) -> Option<f64> {
+        if self.is_fine { self.rate } else { self.coarse.rate() }
+    }
+
+    /// Whether all times are multiples of a millisecond.
+    pub(super) const fn is_coarse(&self) -> bool {
+        !self.is_fine
     }
 
     /// Whether nearly all spacings have one rate: what they measure is a link that carries the data.
@@ -125,8 +136,12 @@ impl SpacingMeter {
         rates
     }
 
-    /// The rate of the bottleneck.
+    /// The rate of the bottleneck. By a coarse clock it is what the bottleneck carries of this transfer.
     pub(super) fn found(&self) -> Option<QuicSpacing> {
+        if self.is_coarse() {
+            let (rate, busy) = (self.coarse.rate()?, self.coarse.busy);
+            return Some(QuicSpacing { rate, fell: None, busy, interval: self.interval });
+        }
         self.estimate(Fall::Sought)
     }
 
@@ -301,6 +316,7 @@ mod tests {
             let delay = Duration::ZERO;
             meter.ack(SpacedAck { at, delay, acked: PACKET, total, round_trip, min_rtt });
         }
+        // 99 of them in 99 ms.
         assert_eq!(meter.found(), None);
     }
 }
