@@ -263,7 +263,7 @@ without it takes at least 3 % and 50 ms less.";
 
 const REAL_STACK: &str = "
 Here the stack itself is both hosts, with its defaults, and the log is its own. Faults that a knob of a model makes are
-none of it. Of a log without frames, as quinn's, CC831 names limits of the peer too.";
+none of it. Of a log without frames, as quinn's, CC831 names limits of the peer too, and CC811 reordering.";
 
 /// The page of the ledger about exams of both transports.
 pub fn ledger(exams: &[(ExamPlan, Exam)]) -> String {

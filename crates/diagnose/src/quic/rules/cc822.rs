@@ -4,7 +4,8 @@
 //! that the receiver had granted for it (MAX_STREAM_DATA, RFC 9000 section 4.1), or
 //! STREAM_DATA_BLOCKED was sent.
 //!
-//! Cost: that time less the time its bytes take at the rate of the bottleneck.
+//! Cost: that time less the time its bytes take at the rate of the bottleneck, and of a slow reader the time
+//! in which it takes what is left before its answer.
 
 use super::QuicRule;
 use super::case::{bound, finding, is_significant, path_rate, reader, reading_time};

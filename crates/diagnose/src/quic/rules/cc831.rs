@@ -5,7 +5,8 @@
 //! longer; time in which the window was open, no limit of the peer was reached, the pacer let the next packet leave, no queue
 //! was standing, and nothing was sent, also within messages (`in-request`).
 //!
-//! Cost: that time; of round trips their number times the shortest. Waits above 900 ms are rests of users.
+//! Cost: that time; of round trips their number times the shortest, of pauses within messages these. Waits above 900 ms are
+//! rests of users.
 
 use super::QuicRule;
 use super::case::{MIN_COST, finding, is_significant};

@@ -5,7 +5,8 @@
 //! spacings have in common is that of the link, whoever sets the rate of the transfer. Arrivals are those of the ACKs less
 //! the delays that the peer reports; what the way back adds to both of two ACKs does not count.
 //!
-//! Only rates that stand out count: noise spreads what a link repeats.
+//! Only rates that stand out count: noise spreads what a link repeats. A clock of a millisecond shows sums only
+//! ([`super::coarse`]).
 
 use units::{Duration, Instant};
 
