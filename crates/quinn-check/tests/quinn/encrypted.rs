@@ -101,19 +101,12 @@ pub(super) fn peers_with(
         config.rng_seed(Some([7; 32]));
         Endpoint::new(Arc::new(config), server, true, None)
     };
-    let peer = |endpoint, connection| Peer {
-        endpoint,
-        connection,
-        retries: false,
-        answers: Vec::new(),
-    };
+    let peer =
+        |endpoint, connection| Peer { endpoint, connection, retries: false, answers: Vec::new() };
     let mut opener = endpoint(None);
     let opened = opener.connect(now, config, SERVER.into(), "server").unwrap();
     let accepts = endpoint(Some(Arc::new(server)));
-    [
-        peer(opener, Some(opened)),
-        peer(accepts, None),
-    ]
+    [peer(opener, Some(opened)), peer(accepts, None)]
 }
 
 impl Peer {
