@@ -103,7 +103,7 @@ fn ip_packet(
             packet.extend(&addresses);
         }
     }
-    let mut udp = Vec::from(ports.map(u16::to_be_bytes).concat());
+    let mut udp = ports.map(u16::to_be_bytes).concat();
     udp.extend(udp_len.to_be_bytes());
     udp.extend([0, 0]);
     udp.extend(payload);

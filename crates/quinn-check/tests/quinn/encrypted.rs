@@ -123,7 +123,7 @@ impl Peer {
             Some(DatagramEvent::NewConnection(incoming))
                 if self.retries && !incoming.remote_address_validated() =>
             {
-                self.endpoint.retry(incoming, &mut answer).expect("it has no token");
+                let _ = self.endpoint.retry(incoming, &mut answer).expect("it has no token");
                 self.answers.push(answer);
             }
             Some(DatagramEvent::NewConnection(incoming)) => {
