@@ -92,3 +92,20 @@ fn the_answer_of_a_slow_reader_is_no_slow_server() {
     assert!(finding.cost.as_nanos() >= 1_000 * MS, "{:?}", finding.cost);
     assert!(!diagnosis.findings.iter().any(|one| one.kind == "think-server"));
 }
+
+/// Ten packets of 1,440 bytes in a window of 15,720: no other one fits, though one of 1,200 would.
+#[test]
+fn a_window_is_full_when_no_packet_of_the_largest_size_fits() {
+    let mut log = Log::new(true);
+    log.limits(0, 1 << 30, 1 << 30);
+    log.window(0, 15_720);
+    for round in 0..5 {
+        for n in 0..10 {
+            log.data(round * 100, round * 10 + n, 1_440);
+        }
+        log.ack(round * 100 + 100, round * 10, round * 10 + 9);
+    }
+    let (analysis, _) = log.finish();
+    // In all round trips but the first, of which no size is known.
+    assert!(analysis.time(QuicLimiter::SlowStart) >= 380 * MS, "{:?}", analysis.budget);
+}
