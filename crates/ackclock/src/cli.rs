@@ -32,10 +32,10 @@ pub(crate) use run::{QlogForm, RunArgs, SiftrVersion};
 pub(crate) use scenario::{CheckArgs, ExportArgs, ProfilesArgs, ScenarioArgs, ScenarioCommand};
 pub(crate) use series::ThinningArgs;
 pub(crate) use stack::{StackBuildArgs, StackCheckArgs, StackCommand};
-pub(crate) use suite::{FlentArgs, SuiteArgs, SuiteCommand};
+pub(crate) use suite::{BbrArgs, FlentArgs, SuiteArgs, SuiteCommand};
 pub(crate) use sweep::{SweepArgs, TableArgs};
 pub(crate) use theory::{
-    AimdArgs, CubicArgs, MathisArgs, PathArgs, PftkArgs, TheoryCommand, TrialArgs,
+    AimdArgs, BbrShareArgs, CubicArgs, MathisArgs, PathArgs, PftkArgs, TheoryCommand, TrialArgs,
 };
 pub(crate) use watch::WatchArgs;
 pub(crate) use whatif::{FromArgs, WhatIfArgs};

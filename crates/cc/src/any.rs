@@ -9,7 +9,7 @@ use crate::contract::{
 };
 use crate::cubic::{FreeBsdCubic, LinuxCubic, RfcCubic};
 use crate::external::{ControllerError, ExternalController};
-use crate::{Bbr, Bbr3, LinuxReno, NewReno};
+use crate::{Bbr, Bbr3, BbrDraft, LinuxReno, NewReno};
 
 /// Any controller, with its current output cached: it is read several times between two changes.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
@@ -40,6 +40,8 @@ enum AnyKind {
     Bbr(Box<Bbr>),
     /// Linux's BBR version 3.
     Bbr3(Box<Bbr3>),
+    /// BBR of the draft.
+    BbrDraft(Box<BbrDraft>),
     /// A user-defined controller, whose state cannot be serialized.
     #[serde(skip)]
     Piloted(Box<ExternalController>),
@@ -56,6 +58,7 @@ macro_rules! query {
             AnyKind::RfcCubic($cc) => $call,
             AnyKind::Bbr($cc) => $call,
             AnyKind::Bbr3($cc) => $call,
+            AnyKind::BbrDraft($cc) => $call,
             AnyKind::Piloted($cc) => $call,
         }
     };
@@ -72,6 +75,7 @@ macro_rules! notify {
             AnyKind::RfcCubic($cc) => ($call, $cc.control(), $cc.in_recovery()),
             AnyKind::Bbr($cc) => ($call, $cc.control(), $cc.in_recovery()),
             AnyKind::Bbr3($cc) => ($call, $cc.control(), $cc.in_recovery()),
+            AnyKind::BbrDraft($cc) => ($call, $cc.control(), $cc.in_recovery()),
             AnyKind::Piloted($cc) => ($call, $cc.control(), $cc.in_recovery()),
         };
         $any.control = control;
@@ -202,7 +206,7 @@ macro_rules! notify_window {
             AnyKind::LinuxCubic($cc) => ($call, $cc.control(), $cc.in_recovery()),
             AnyKind::RfcCubic($cc) => ($call, $cc.control(), $cc.in_recovery()),
             AnyKind::Piloted($cc) => ($call, $cc.control(), $cc.in_recovery()),
-            AnyKind::Bbr(_) | AnyKind::Bbr3(_) => return $($none)?,
+            AnyKind::Bbr(_) | AnyKind::Bbr3(_) | AnyKind::BbrDraft(_) => return $($none)?,
         };
         $any.control = control;
         $any.in_recovery = in_recovery;
@@ -242,6 +246,7 @@ macro_rules! notify_rate {
         let (result, control, in_recovery) = match &mut $any.which {
             AnyKind::Bbr($cc) => ($call, $cc.control(), $cc.in_recovery()),
             AnyKind::Bbr3($cc) => ($call, $cc.control(), $cc.in_recovery()),
+            AnyKind::BbrDraft($cc) => ($call, $cc.control(), $cc.in_recovery()),
             _ => return $($none)?,
         };
         $any.control = control;
@@ -258,6 +263,7 @@ impl AnyController {
         match &self.which {
             AnyKind::Bbr(cc) => Some(RateBased::Bbr(cc)),
             AnyKind::Bbr3(cc) => Some(RateBased::Bbr3(cc)),
+            AnyKind::BbrDraft(cc) => Some(RateBased::BbrDraft(cc)),
             _ => None,
         }
     }
@@ -265,6 +271,11 @@ impl AnyController {
     /// BBR version 3, if it is that.
     pub fn bbr3(&self) -> Option<&Bbr3> {
         if let AnyKind::Bbr3(cc) = &self.which { Some(cc) } else { None }
+    }
+
+    /// BBR of the draft, if it is that.
+    pub fn bbr_draft(&self) -> Option<&BbrDraft> {
+        if let AnyKind::BbrDraft(cc) = &self.which { Some(cc) } else { None }
     }
 
     /// Sets the window by a rule of the stack; rate-based controllers keep theirs.
@@ -302,6 +313,8 @@ pub enum RateBased<'c> {
     Bbr(&'c Bbr),
     /// BBR version 3.
     Bbr3(&'c Bbr3),
+    /// BBR of the draft.
+    BbrDraft(&'c BbrDraft),
 }
 
 impl RateBased<'_> {
@@ -310,6 +323,7 @@ impl RateBased<'_> {
         match self {
             Self::Bbr(cc) => cc.needs_tx_state(),
             Self::Bbr3(cc) => cc.needs_tx_state(),
+            Self::BbrDraft(cc) => cc.needs_tx_state(),
         }
     }
 
@@ -318,6 +332,7 @@ impl RateBased<'_> {
         match self {
             Self::Bbr(cc) => cc.burst(gso_max_size),
             Self::Bbr3(cc) => cc.burst(gso_max_size),
+            Self::BbrDraft(cc) => cc.burst(gso_max_size),
         }
     }
 
@@ -326,6 +341,7 @@ impl RateBased<'_> {
         match self {
             Self::Bbr(cc) => cc.sends_little(),
             Self::Bbr3(cc) => cc.sends_little(),
+            Self::BbrDraft(cc) => cc.sends_little(),
         }
     }
 
@@ -334,6 +350,7 @@ impl RateBased<'_> {
         match self {
             Self::Bbr(cc) => cc.min_burst(),
             Self::Bbr3(cc) => cc.min_burst(),
+            Self::BbrDraft(cc) => cc.min_burst(),
         }
     }
 
@@ -342,6 +359,7 @@ impl RateBased<'_> {
         match self {
             Self::Bbr(cc) => cc.windows_buffered(),
             Self::Bbr3(cc) => cc.windows_buffered(),
+            Self::BbrDraft(cc) => cc.windows_buffered(),
         }
     }
 }
@@ -385,6 +403,12 @@ impl From<Bbr> for AnyController {
 impl From<Bbr3> for AnyController {
     fn from(cc: Bbr3) -> Self {
         Self::new(AnyKind::Bbr3(Box::new(cc)))
+    }
+}
+
+impl From<BbrDraft> for AnyController {
+    fn from(cc: BbrDraft) -> Self {
+        Self::new(AnyKind::BbrDraft(Box::new(cc)))
     }
 }
 

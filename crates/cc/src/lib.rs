@@ -3,7 +3,8 @@
 //! Reading order: [`contract`] (the interface), [`newreno`] (FreeBSD's NewReno, by kernel version),
 //! [`linux_reno`] (Linux's `reno`), [`cubic`] (by system and version), [`linux`] (common state of
 //! Linux's controllers), [`hystart`] and [`hystart_rfc`] (delay-based exit from slow start),
-//! [`quic_newreno`] (RFC 9002, with events of its own), [`bbr`] and [`bbr3`] (Linux's BBR, versions 1 and 3), [`any`](mod@any)
+//! [`quic_newreno`] (RFC 9002, with events of its own), [`bbr`] and [`bbr3`] (Linux's BBR, versions 1 and 3), [`bbr_draft`]
+//! (the IETF draft's, and dialects of it), [`any`](mod@any)
 //! (one of them, chosen at run time), [`external`] (user-defined controllers), [`registry`]
 //! (names).
 //!
@@ -16,6 +17,7 @@
 pub mod any;
 pub mod bbr;
 pub mod bbr3;
+pub mod bbr_draft;
 pub mod contract;
 pub mod cubic;
 pub mod external;
@@ -30,6 +32,7 @@ pub mod registry;
 
 pub use any::{AnyController, RateBased};
 pub use bbr::Bbr;
+pub use bbr_draft::BbrDraft;
 pub use bbr3::Bbr3;
 pub use contract::{
     AckEvent, AckSample, CongestionEvent, CongestionSignal, ConnectionStart, Control, Controller,

@@ -1,5 +1,6 @@
 //! Names of controllers, as in the sysctls of the systems, and of CUBIC's variants.
 
+use crate::bbr_draft::{BbrDraftParams, DIALECTS};
 use crate::cubic::{CubicVariant, VARIANTS};
 use crate::external::ExternalAlgorithm;
 
@@ -14,6 +15,8 @@ pub enum Algorithm {
     Bbr,
     /// Linux's `bbr` of kernels with version 3 ([`crate::Bbr3`]).
     Bbr3,
+    /// BBR of the IETF draft, or a dialect of it ([`crate::BbrDraft`]).
+    BbrDraft(&'static BbrDraftParams),
     /// CUBIC of some system and version ([`crate::cubic`]).
     Cubic(CubicVariant),
     /// A user-defined controller, on top of the system's own Reno.
@@ -28,6 +31,7 @@ impl Algorithm {
             Self::Reno => "reno",
             Self::Bbr => "bbr",
             Self::Bbr3 => "bbr3",
+            Self::BbrDraft(dialect) => dialect.name,
             Self::Cubic(_) => "cubic",
             Self::Outside(outside) => outside.name(),
         }
@@ -41,6 +45,8 @@ pub enum ControllerNameError {
     NotModelled,
     /// It needs another stack: `bbr` and `bbr3` need Linux's delivery rates.
     OtherStack,
+    /// BBR of the draft runs on QUIC and on TCP by the RFCs.
+    RfcOnly,
     /// No system has it.
     Unknown,
 }
@@ -50,6 +56,9 @@ impl core::fmt::Display for ControllerNameError {
         f.write_str(match self {
             Self::NotModelled => "this congestion control is not modelled yet",
             Self::OtherStack => "this congestion control needs the delivery rates of Linux's stack",
+            Self::RfcOnly => {
+                "BBR of the IETF draft is for hosts of QUIC and for the TCP profile `rfc`; Linux has `bbr` and `bbr3`"
+            }
             Self::Unknown => "no system has a congestion control of that name",
         })
     }
@@ -57,9 +66,9 @@ impl core::fmt::Display for ControllerNameError {
 
 impl core::error::Error for ControllerNameError {}
 
-/// Names that [`find`] accepts: those of the systems in alphabetical order, then the variants.
-pub const NAMES: [&str; 5 + VARIANTS.len()] = {
-    let mut names = [""; 5 + VARIANTS.len()];
+/// Names that [`find`] accepts: those of the systems in alphabetical order, then the variants of CUBIC and the dialects of BBR.
+pub const NAMES: [&str; 5 + VARIANTS.len() + DIALECTS.len()] = {
+    let mut names = [""; 5 + VARIANTS.len() + DIALECTS.len()];
     names[0] = "bbr";
     names[1] = "bbr3";
     names[2] = "cubic";
@@ -68,6 +77,11 @@ pub const NAMES: [&str; 5 + VARIANTS.len()] = {
     let mut at = 0;
     while at < VARIANTS.len() {
         names[5 + at] = VARIANTS[at].0;
+        at += 1;
+    }
+    let mut at = 0;
+    while at < DIALECTS.len() {
+        names[5 + VARIANTS.len() + at] = DIALECTS[at].name;
         at += 1;
     }
     names
@@ -111,11 +125,14 @@ pub fn find(name: &str, cubic: CubicVariant) -> Result<Algorithm, ControllerName
         "bbr3" => Ok(Algorithm::Bbr3),
         "cubic" => Ok(Algorithm::Cubic(cubic)),
         _ if NOT_MODELLED.contains(&name) => Err(ControllerNameError::NotModelled),
-        _ => VARIANTS
-            .iter()
-            .find(|(known, _)| *known == name)
-            .map(|&(_, variant)| Algorithm::Cubic(variant))
-            .ok_or(ControllerNameError::Unknown),
+        _ => {
+            let variant = VARIANTS.iter().find(|(known, _)| *known == name);
+            let dialect = DIALECTS.iter().find(|known| known.name == name);
+            variant
+                .map(|&(_, variant)| Algorithm::Cubic(variant))
+                .or_else(|| dialect.map(|&dialect| Algorithm::BbrDraft(dialect)))
+                .ok_or(ControllerNameError::Unknown)
+        }
     }
 }
 

@@ -42,6 +42,10 @@ impl QuicEndpoint {
         if adaptation == LossAdaptation::Raises {
             self.find_overtaken(cx, ack);
         }
+        if space == Space::Application {
+            let change = self.cc.on_ack_ranges(cx.now, ack);
+            self.record_window(cx, change, None);
+        }
         if newly.is_empty() && adapts {
             let mut spurious = Vec::new();
             if self.find_spurious(cx.now, ack, &mut spurious) {
@@ -359,6 +363,7 @@ impl QuicEndpoint {
             packets: u64::from(packets),
             flight: self.bytes_in_flight,
         };
+        self.cc.on_each_lost(cx.now, lost);
         let change = self.cc.on_lost(&event, bytes);
         self.totals.recoveries += u64::from(change == WindowChange::RecoveryBegan);
         self.totals.persistent += u64::from(persistent);

@@ -1,5 +1,6 @@
 //! The congestion controllers of a QUIC sender, by name.
 
+use cc::bbr_draft::BbrDraftParams;
 use cc::cubic::CubicVariant;
 use cc::external::ExternalAlgorithm;
 use cc::{Algorithm, ControllerNameError, registry};
@@ -17,6 +18,8 @@ pub enum CongestionControl {
     Cubic(CubicVariant),
     /// BBR version 1 ([`cc::Bbr`]), with the delivery rates of QUIC's packets.
     Bbr,
+    /// BBR of the IETF draft, or a dialect of it ([`cc::BbrDraft`]).
+    BbrDraft(&'static BbrDraftParams),
     /// A user-defined controller.
     External(ExternalAlgorithm),
 }
@@ -53,6 +56,7 @@ impl From<Algorithm> for CongestionControl {
             Algorithm::Cubic(variant) => Self::Cubic(variant),
             Algorithm::Outside(outside) => Self::External(outside),
             Algorithm::Bbr | Algorithm::Bbr3 => Self::Bbr,
+            Algorithm::BbrDraft(dialect) => Self::BbrDraft(dialect),
         }
     }
 }
@@ -64,6 +68,7 @@ impl From<CongestionControl> for Algorithm {
             CongestionControl::Reno => Self::Reno,
             CongestionControl::Cubic(variant) => Self::Cubic(variant),
             CongestionControl::Bbr => Self::Bbr,
+            CongestionControl::BbrDraft(dialect) => Self::BbrDraft(dialect),
             CongestionControl::External(outside) => Self::Outside(outside),
         }
     }

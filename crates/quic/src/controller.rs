@@ -11,10 +11,14 @@ use cc::contract::{
 use cc::cubic::{CubicVariant, FreeBsdCubic, LinuxCubic, RfcCubic};
 use cc::external::ControllerError;
 use cc::quic_newreno::{PacketAcked, PacketsLost};
-use cc::{AnyController, Control, Controller as _, LinuxReno, QuicNewReno, WindowChange, newreno};
+use cc::{
+    AnyController, BbrDraft, Control, Controller as _, LinuxReno, QuicNewReno, WindowChange,
+    newreno,
+};
 use units::{Bytes, Duration, Instant, Offset, RandomStream};
 
 use crate::congestion_control::CongestionControl;
+use crate::packet::AckFrame;
 use crate::profile::{QuicCubicRule, QuicProfile};
 use crate::quic_cubic::{CubicAck, QuicCubic};
 use crate::rate_based::{DeliveryStamp, RateController};
@@ -81,6 +85,11 @@ impl QuicController {
     ) -> Self {
         match cc {
             CongestionControl::Bbr => Self::Rate(Box::new(RateController::bbr(datagram, draws))),
+            CongestionControl::BbrDraft(dialect) => {
+                let window = profile.newreno.initial_window(datagram);
+                let cc = BbrDraft::new(dialect, draws).counting_bytes(window);
+                Self::Rate(Box::new(RateController::draft(datagram, cc)))
+            }
             CongestionControl::NewReno => {
                 Self::NewReno(QuicNewReno::new(profile.newreno, datagram))
             }
@@ -198,6 +207,29 @@ impl QuicController {
             }
             Self::Tcp(tcp) => tcp.on_acked(acked),
             Self::Rate(rate) => rate.on_acked(acked),
+        }
+    }
+
+    /// Reports each packet declared lost, before [`QuicController::on_lost`] has all of them.
+    pub(crate) fn on_each_lost(&mut self, now: Instant, lost: &[SentQuicPacket]) {
+        if let Self::Rate(rate) = self {
+            rate.on_each_lost(now, lost);
+        }
+    }
+
+    /// The ranges of an ACK frame: were all losses of the last recovery spurious?
+    pub(crate) fn on_ack_ranges(&mut self, now: Instant, ack: &AckFrame) -> WindowChange {
+        match self {
+            Self::Rate(rate) => rate.on_ack_ranges(now, ack),
+            Self::NewReno(_) | Self::Cubic(_) | Self::Tcp(_) => WindowChange::None,
+        }
+    }
+
+    /// BBR of the draft, if it is that.
+    pub(crate) fn bbr_draft(&self) -> Option<&BbrDraft> {
+        match self {
+            Self::Rate(rate) => rate.bbr_draft(),
+            Self::NewReno(_) | Self::Cubic(_) | Self::Tcp(_) => None,
         }
     }
 

@@ -10,10 +10,15 @@ use cc::contract::{
     AckEvent, CongestionEvent, CongestionSignal, ConnectionStart, DeliveryRate, RateSample,
     RecoveryEnd, SmoothedRtt,
 };
-use cc::{AnyController, Bbr, Control, Controller as _, WindowChange};
+use cc::{
+    AnyController, Bbr, BbrDraft, Control, Controller as _, LostSegment, PathSignals, RateBased,
+    TxSample, WindowChange,
+};
 use units::{Bytes, Duration, Instant, Offset, RandomStream};
 
 use crate::controller::{AckedPackets, HZ, LostPackets, ticks};
+use crate::packet::AckFrame;
+use crate::sent::SentQuicPacket;
 
 /// State of the deliveries when a packet was sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,6 +27,9 @@ pub(crate) struct DeliveryStamp {
     delivered_at: Instant,
     first_sent: Instant,
     app_limited: bool,
+    /// In flight, the packet included, and lost in total.
+    in_flight: u64,
+    lost: u64,
 }
 
 impl DeliveryStamp {
@@ -31,6 +39,8 @@ impl DeliveryStamp {
         delivered_at: Instant::ZERO,
         first_sent: Instant::ZERO,
         app_limited: false,
+        in_flight: 0,
+        lost: 0,
     };
 }
 
@@ -39,19 +49,25 @@ impl DeliveryStamp {
 pub(crate) struct RateController {
     cc: AnyController,
     datagram: u64,
+    /// What deliveries and losses count in: the bytes of a datagram, or 1 for a controller that counts bytes.
+    unit: u64,
     /// Bytes sent, and acknowledged or lost: offsets for the controller.
     sent: u64,
     settled: u64,
-    /// Packets delivered, one at the start, and lost in total.
+    /// Units delivered, one at the start, and lost in total.
     delivered: u64,
     lost: u64,
-    /// Packets lost since the last sample.
+    /// Units lost since the last sample.
     losses: u64,
     delivered_at: Instant,
     /// When the packet that was delivered last was sent.
     first_sent: Instant,
-    /// The samples are limited by the application until this number of packets is delivered.
+    /// The samples are limited by the application until this number of units is delivered.
     app_limited: Option<u64>,
+    /// The window limits the flight until this number of units is delivered.
+    window_limited: u64,
+    /// Packets declared lost in the last recovery and not acknowledged since.
+    lost_numbers: Vec<u64>,
     recovery_start: Option<Instant>,
     in_recovery: bool,
     samples: u32,
@@ -62,9 +78,21 @@ pub(crate) struct RateController {
 impl RateController {
     /// BBR, which draws its phases from `draws`.
     pub(crate) fn bbr(datagram: u32, draws: RandomStream) -> Self {
+        Self::new(datagram, u64::from(datagram), Bbr::new(HZ, draws).into())
+    }
+
+    /// BBR of the draft, which counts bytes.
+    pub(crate) fn draft(datagram: u32, cc: BbrDraft) -> Self {
+        Self::new(datagram, 1, cc.into())
+    }
+
+    fn new(datagram: u32, unit: u64, cc: AnyController) -> Self {
         let mut controller = Self {
-            cc: Bbr::new(HZ, draws).into(),
+            cc,
             datagram: u64::from(datagram),
+            unit,
+            window_limited: 0,
+            lost_numbers: Vec::new(),
             sent: 0,
             settled: 0,
             delivered: 1,
@@ -112,17 +140,23 @@ impl RateController {
             self.cc.on_restart(now, ticks(now), self.app_limited.is_some());
             (self.first_sent, self.delivered_at) = (now, now);
         }
+        let out = in_flight + size;
+        if out + self.datagram > self.cc.control().window.get() {
+            self.window_limited = self.delivered + out / self.unit;
+        }
         DeliveryStamp {
             delivered: self.delivered,
             delivered_at: self.delivered_at,
             first_sent: self.first_sent,
             app_limited: self.app_limited.is_some(),
+            in_flight: out,
+            lost: self.lost,
         }
     }
 
     /// The application has nothing to send while the window has room.
     pub(crate) fn on_app_limited(&mut self, in_flight: u64) {
-        self.app_limited = Some(self.delivered + in_flight / self.datagram);
+        self.app_limited = Some(self.delivered + in_flight / self.unit);
     }
 
     /// Processes acknowledged packets.
@@ -142,6 +176,9 @@ impl RateController {
         let sample = self.sample(acked, after);
         let sampled = self.cc.on_rate_sample(&sample);
         self.losses = 0;
+        if self.uses_tx_state() && self.cc.rate_based().is_some_and(|cc| cc.sends_little()) {
+            self.on_app_limited(after);
+        }
         if sampled == WindowChange::None { change } else { sampled }
     }
 
@@ -171,8 +208,11 @@ impl RateController {
 
     /// Updates the estimate; section 3.3 of the draft of the delivery rate.
     fn sample(&mut self, acked: &AckedPackets<'_>, after: u64) -> RateSample {
-        let packets = acked.packets.len() as u64;
-        self.delivered += packets;
+        let newly = match self.unit {
+            1 => acked.packets.iter().map(|packet| u64::from(packet.size)).sum(),
+            _ => acked.packets.len() as u64,
+        };
+        self.delivered += newly;
         self.app_limited = self.app_limited.filter(|until| self.delivered <= *until);
         // The largest number is the one sent last.
         let rate = acked.packets.first().and_then(|newest| {
@@ -192,7 +232,7 @@ impl RateController {
         RateSample {
             ticks: ticks(acked.now),
             rate,
-            acked: packets as u32,
+            acked: newly as u32,
             losses: self.losses as u32,
             delivered: self.delivered,
             lost: self.lost,
@@ -200,19 +240,103 @@ impl RateController {
             rtt_us: acked.rtt.map(micros),
             ack_delayed: false,
             srtt_us: if self.samples > 0 { micros(acked.smoothed) } else { 0 },
-            prior_in_flight: (acked.flight / self.datagram) as u32,
-            in_flight: (after / self.datagram) as u32,
+            prior_in_flight: (acked.flight / self.unit) as u32,
+            in_flight: (after / self.unit) as u32,
             until_next_departure: Duration::ZERO,
-            signals: cc::PathSignals::NONE,
+            signals: self.signals(acked),
         }
+    }
+
+    /// Does the controller bound its flight by losses?
+    fn uses_tx_state(&self) -> bool {
+        self.cc.rate_based().is_some_and(|cc| cc.needs_tx_state())
+    }
+
+    /// What the newest acknowledged packet says of losses.
+    fn signals(&self, acked: &AckedPackets<'_>) -> PathSignals {
+        let Some(newest) = acked.packets.first().filter(|_| self.uses_tx_state()) else {
+            return PathSignals::NONE;
+        };
+        let stamp = newest.delivery;
+        PathSignals {
+            now: acked.now,
+            tx: TxSample {
+                in_flight: (stamp.in_flight / self.unit) as u32,
+                lost: (self.lost - stamp.lost) as u32,
+                delivered: (self.delivered - stamp.delivered) as u32,
+                delivered_ce: 0,
+                app_limited: stamp.app_limited,
+            },
+            window_limited: self.delivered <= self.window_limited,
+            ..PathSignals::NONE
+        }
+    }
+
+    /// Reports each packet declared lost to a controller that bounds its flight by losses.
+    pub(crate) fn on_each_lost(&mut self, now: Instant, lost: &[SentQuicPacket]) {
+        if !self.uses_tx_state() {
+            return;
+        }
+        let newest = lost.iter().map(|packet| packet.at).max();
+        if newest.is_some_and(|sent| self.recovery_start.is_none_or(|start| sent > start)) {
+            self.lost_numbers.clear();
+        }
+        for packet in lost.iter().filter(|packet| packet.ack_eliciting) {
+            let units = if self.unit == 1 { u64::from(packet.size) } else { 1 };
+            self.lost += units;
+            self.losses += units;
+            self.lost_numbers.push(packet.number);
+            let stamp = packet.delivery;
+            self.cc.on_segment_lost(&LostSegment {
+                now,
+                packets: units as u32,
+                in_flight: (stamp.in_flight / self.unit) as u32,
+                lost_since: (self.lost - stamp.lost) as u32,
+                app_limited: stamp.app_limited,
+                sacked_before: false,
+                delivered: self.delivered,
+            });
+        }
+    }
+
+    /// A recovery was spurious once every packet declared lost in it has been acknowledged.
+    pub(crate) fn on_ack_ranges(&mut self, now: Instant, ack: &AckFrame) -> WindowChange {
+        if self.lost_numbers.is_empty() {
+            return WindowChange::None;
+        }
+        let is_acked =
+            |number: u64| ack.ranges.iter().any(|&(low, high)| (low..=high).contains(&number));
+        self.lost_numbers.retain(|&number| !is_acked(number));
+        if !self.lost_numbers.is_empty() {
+            return WindowChange::None;
+        }
+        self.in_recovery = false;
+        self.cc.on_congested(&CongestionEvent {
+            signal: CongestionSignal::SpuriousRecovery,
+            now,
+            ticks: ticks(now),
+            th_ack: Offset(self.settled),
+            snd_max: Offset(self.sent),
+            pipe: 0,
+            snd_wnd: u64::MAX,
+            lost: self.lost,
+        })
+    }
+
+    /// BBR of the draft, if it is that.
+    pub(crate) fn bbr_draft(&self) -> Option<&BbrDraft> {
+        self.cc.bbr_draft()
     }
 
     /// Processes packets declared lost, of that many bytes and number.
     pub(crate) fn on_lost(&mut self, lost: &LostPackets, bytes: u64) -> WindowChange {
         self.settled += bytes;
-        let packets = bytes.div_ceil(self.datagram);
-        self.lost += packets;
-        self.losses += packets;
+        // A controller that bounds its flight by losses has had each of them.
+        if !self.uses_tx_state() {
+            let packets = bytes.div_ceil(self.datagram);
+            self.lost += packets;
+            self.losses += packets;
+        }
         let event = |signal| CongestionEvent {
             signal,
             now: lost.now,
@@ -245,9 +369,10 @@ impl RateController {
         Control { window: control.window.max(Bytes(self.least)), ..control }
     }
 
-    /// Packets that may be sent at once (`bbr_min_tso_segs`).
+    /// Packets that may be sent at once (`bbr_min_tso_segs`, `C.send_quantum` of the draft).
     pub(crate) fn burst(&self) -> u64 {
-        u64::from(self.cc.rate_based().map_or(1, |cc| cc.min_burst()))
+        let burst = |cc: RateBased<'_>| cc.burst(u64::MAX).unwrap_or(cc.min_burst());
+        u64::from(self.cc.rate_based().map_or(1, burst))
     }
 
     pub(crate) const fn in_recovery(&self) -> bool {

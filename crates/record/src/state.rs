@@ -21,6 +21,13 @@ macro_rules! sender {
             fn snapshot(&self) -> SenderState {
                 SenderState { $($field: self.$field(),)+ }
             }
+
+            /// Passes the named state of the congestion controller to `visit`, where it has one (BBR of the IETF
+            /// draft). `None`: infinite or unset.
+            #[inline]
+            fn visit_controller(&self, visit: &mut dyn FnMut(&'static str, Option<u64>)) {
+                let _ = visit;
+            }
         }
 
         impl<S: Sender + ?Sized> Sender for &S {
@@ -32,6 +39,10 @@ macro_rules! sender {
             #[inline(always)]
             fn snapshot(&self) -> SenderState {
                 (**self).snapshot()
+            }
+
+            fn visit_controller(&self, visit: &mut dyn FnMut(&'static str, Option<u64>)) {
+                (**self).visit_controller(visit);
             }
         }
 
@@ -145,6 +156,33 @@ pub struct BbrState {
     pub rounds: u32,
     /// See `draws`.
     pub wait_us: u32,
+}
+
+impl BbrState {
+    /// The model of BBR of the IETF draft: long-term and short-term bounds of rate and flight, and gains in
+    /// thousandths. Its draws are not shown.
+    pub fn of_draft(
+        phase: BbrPhase,
+        [bw_hi, bw_lo]: [Option<u64>; 2],
+        [inflight_hi, inflight_lo]: [Option<u32>; 2],
+        gains: [u64; 2],
+        min_rtt: Option<Duration>,
+    ) -> Self {
+        let [pacing_gain, cwnd_gain] = gains.map(|gain| (gain * 256).div_ceil(1_000) as u32);
+        Self {
+            phase,
+            bw_hi: bw_hi.unwrap_or(0),
+            bw_lo,
+            inflight_hi,
+            inflight_lo,
+            pacing_gain,
+            cwnd_gain,
+            min_rtt_us: min_rtt.map(|rtt| u32::try_from(rtt.as_micros()).unwrap_or(u32::MAX)),
+            draws: 0,
+            rounds: 0,
+            wait_us: 0,
+        }
+    }
 }
 
 impl SenderState {

@@ -284,6 +284,12 @@ fn set_cc(cc: &Located<String>, stack: &mut StackSpec, reader: &mut ScenarioRead
         }
     };
     // Names of the registry exist on every system.
+    if offered == Err(ControllerNameError::RfcOnly) {
+        let message = format!("`{}` is BBR of the IETF draft: no kernel has it", cc.value);
+        let fault = SpannedError::new(cc.span, message);
+        let hint = "profile = \"rfc\" and those of QUIC offer it; Linux has `bbr` and `bbr3`";
+        reader.report(fault.hint(hint.to_owned()));
+    }
     if offered != Err(ControllerNameError::OtherStack) {
         return;
     }

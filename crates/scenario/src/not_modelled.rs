@@ -6,8 +6,9 @@ use super::nearest::{did_you_mean, family_of, nearest_version};
 /// Names and the advice on them.
 type Advice = (&'static [&'static str], &'static str);
 
-const CONTROLLERS: [Advice; 5] = [
+const CONTROLLERS: [Advice; 6] = [
     (&["bbr1", "bbrv1", "bbr-v1"], "BBR version 1 is `bbr`"),
+    (&["bbr-lsquic"], "BBR of lsquic 4.9.3 is version 1, `bbr`"),
     (&["bbrv3", "bbr-v3"], "BBR version 3 of Linux is `bbr3`"),
     (
         &["bbr2", "bbrv2", "bbr-v2"],

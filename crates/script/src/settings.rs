@@ -163,6 +163,9 @@ impl ScriptHost {
             ControllerNameError::OtherStack => {
                 SysctlError::NotModelled(format!("`{name}` needs the stack of Linux"))
             }
+            ControllerNameError::RfcOnly => {
+                SysctlError::NotModelled(format!("`{name}` is not of this system"))
+            }
             ControllerNameError::NotModelled => {
                 SysctlError::NotModelled(format!("`{name}` is not modelled"))
             }

@@ -117,8 +117,12 @@ pub(crate) fn check(scenario: &Scenario, outside: &[usize]) -> Result<(), SetupE
     }
     let offers = |host: &HostSpec| match &host.stack {
         StackSpec::Tcp(tcp) => {
-            let needs_rates = matches!(tcp.cc, cc::Algorithm::Bbr | cc::Algorithm::Bbr3);
-            !needs_rates || tcp.profile.family == Family::Linux
+            let family = tcp.profile.family;
+            match tcp.cc {
+                cc::Algorithm::Bbr | cc::Algorithm::Bbr3 => family == Family::Linux,
+                cc::Algorithm::BbrDraft(_) => family == Family::Rfc,
+                _ => true,
+            }
         }
         StackSpec::Quic(_) => true,
         StackSpec::Real(real) => real.stack.controllers().contains(&real.cc),

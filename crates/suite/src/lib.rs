@@ -7,10 +7,11 @@
 //!
 //! Reading order: `sender` (who is tested), `world` (the scenarios), `measure` (a run), `evaluation`
 //! (the comparison), `plan` (its runs by number), `criteria` (RFC 9743, one file per section), `slow_start`,
-//! `tcpeval`, `flent_test`, `interop` (stacks in pairs), `report` (results), and the forms `text`, `markdown`,
+//! `tcpeval`, `flent_test`, `interop` (stacks in pairs), `bbr` (the test cases of its draft), `report` (results), and the forms `text`, `markdown`,
 //! `junit` and `sarif`; `baseline` compares two reports.
 
 pub mod baseline;
+pub mod bbr;
 mod criteria;
 mod evaluation;
 mod flent_test;

@@ -16,7 +16,9 @@ use std::sync::{Arc, LazyLock};
 use cc::bbr3::ProbeDraw;
 use cc::cubic::CubicVariant;
 use cc::registry::{self, Algorithm, ControllerNameError};
-use cc::{AnyController, Bbr, Bbr3, FreeBsdCubic, LinuxCubic, LinuxReno, NewReno, RfcCubic};
+use cc::{
+    AnyController, Bbr, Bbr3, BbrDraft, FreeBsdCubic, LinuxCubic, LinuxReno, NewReno, RfcCubic,
+};
 use packet::SynLayout;
 use recovery::RtoBounds;
 use recovery::burst_rack::BurstLimit;
@@ -521,6 +523,9 @@ impl TcpProfile {
             Ok(Algorithm::Bbr | Algorithm::Bbr3) if self.family != Family::Linux => {
                 Err(ControllerNameError::OtherStack)
             }
+            Ok(Algorithm::BbrDraft(_)) if self.family != Family::Rfc => {
+                Err(ControllerNameError::RfcOnly)
+            }
             found => found,
         }
     }
@@ -538,6 +543,7 @@ impl TcpProfile {
                 .beginning_at(self.initial_packets)
                 .drawing(self.bbr3_draws)
                 .into(),
+            Algorithm::BbrDraft(dialect) => BbrDraft::new(dialect, draws.clone()).into(),
             Algorithm::Cubic(CubicVariant::FreeBsd(params)) => {
                 FreeBsdCubic::new(params, self.newreno, self.hz).into()
             }

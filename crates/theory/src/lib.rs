@@ -3,7 +3,8 @@
 //! Reading order: [`path`] (the input of a formula), [`validity`] (when its result does not apply),
 //! [`mathis`] (the square root of loss), [`sawtooth`] (Mathis with the round trips that a loss
 //! costs), [`aimd`] (any additive increase and multiplicative decrease), [`pftk`] (with timeouts),
-//! [`cubic`] (the response function, the Reno-friendly bound, one epoch).
+//! [`cubic`] (the response function, the Reno-friendly bound, one epoch), [`bbr`] (the share of BBR version 1 beside loss-based
+//! flows).
 //!
 //! ```
 //! # use ackclock_theory as theory;
@@ -24,6 +25,7 @@
 //! This crate runs no simulation, measures nothing and parses no text.
 
 pub mod aimd;
+pub mod bbr;
 pub mod cubic;
 pub mod mathis;
 pub mod path;

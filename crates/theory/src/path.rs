@@ -37,6 +37,8 @@ pub enum TheoryError {
     NoTimeout,
     /// The window must hold at least one segment.
     NoWindow,
+    /// The queue and the number of flows must be above 0.
+    NoQueue,
 }
 
 impl fmt::Display for TheoryError {
@@ -52,6 +54,7 @@ impl fmt::Display for TheoryError {
             Self::PacketsPerAck => "an ACK must cover one packet at least",
             Self::NoTimeout => "the timeout is zero; give a time above 0",
             Self::NoWindow => "the window must hold one segment at least",
+            Self::NoQueue => "round trip, queue and number of flows must be above 0",
         })
     }
 }

@@ -65,6 +65,21 @@ pub enum Doubt {
         /// The Reno-friendly window, in segments.
         friendly: f64,
     },
+    /// The queue is so shallow that the window does not limit BBR.
+    ShallowQueue {
+        /// The queue in bandwidth-delay products.
+        bdp: f64,
+    },
+    /// The queue is deeper than those for which the model was measured.
+    DeepQueue {
+        /// The queue in bandwidth-delay products.
+        bdp: f64,
+    },
+    /// ProbeRTT takes most of the time: the queue drains slowly.
+    LongProbe {
+        /// Its part of the time.
+        share: f64,
+    },
 }
 
 /// Window from which a step of one segment is less than 5 %.
@@ -158,6 +173,20 @@ impl fmt::Display for Doubt {
                 "a timeout of {:.1} ms is below the minimum of kernels (Linux 200 ms, FreeBSD \
                  230 ms): with theirs the rate is lower",
                 seconds * 1e3
+            ),
+            Self::ShallowQueue { bdp } => write!(
+                f,
+                "a queue of {bdp:.2} bandwidth-delay products is too shallow: the window does not limit \
+                 BBR, whose losses and those of the others decide"
+            ),
+            Self::DeepQueue { bdp } => write!(
+                f,
+                "a queue of {bdp:.1} bandwidth-delay products is deeper than those of the paper, up to 64"
+            ),
+            Self::LongProbe { share } => write!(
+                f,
+                "ProbeRTT would take {:.0} % of the time: the queue needs seconds to drain",
+                share * 100.0
             ),
             Self::RenoFriendly { cubic, friendly } => write!(
                 f,

@@ -31,6 +31,9 @@ pub(crate) enum SuiteCommand {
     /// The Common TCP Evaluation Suite (draft-irtf-iccrg-tcpeval-01), with drawn traffic
     #[command(after_help = SUITE_EXAMPLES)]
     Tcpeval(SuiteArgs),
+    /// The test cases of the draft of BBR (draft-ietf-ccwg-bbr): each a scenario and assertions on named state
+    #[command(after_help = BBR_EXAMPLES)]
+    Bbr(BbrArgs),
     /// Real-time response under load: flent's rrul, with flent's data file
     #[command(after_help = FLENT_EXAMPLES)]
     Rrul(FlentArgs),
@@ -40,6 +43,56 @@ pub(crate) enum SuiteCommand {
     /// Uploads and a ping: flent's tcp_nup
     #[command(name = "tcp_nup", after_help = FLENT_EXAMPLES)]
     TcpNup(FlentArgs),
+}
+
+const BBR_EXAMPLES: &str = "\
+Examples:
+  ackclock suite bbr                                 all cases on all paths, quic-rfc9002/bbr-draft
+  ackclock suite bbr --list                          the cases and the paths
+  ackclock suite bbr --cc rfc/bbr-draft --case probe-rtt,drain-time --path 10M-40ms --full
+  ackclock suite bbr --cc quiche-0.30/bbr-quiche --json > quiche.json
+  ackclock suite bbr --path 10M-40ms --reference ref scenario, CSV and qlog of each case
+  ackclock suite bbr --case probe-rtt --path 10M-40ms --check theirs.qlog
+
+Exit status: 0 every case passes, or only contradictions of the draft are left; 1 a case fails; 2 an
+error in arguments or files.";
+
+/// Arguments of `suite bbr`.
+#[derive(Debug, Args)]
+pub(crate) struct BbrArgs {
+    /// The sender: PROFILE/CC with bbr-draft or a dialect of it (bbr-picoquic, bbr-quiche, bbr-s2n)
+    #[arg(long, value_name = "SENDER", default_value = "quic-rfc9002/bbr-draft")]
+    pub(crate) cc: String,
+    /// Another value of a knob of the sender (may be given several times)
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub(crate) knob: Vec<String>,
+    /// Only these cases
+    #[arg(long, value_name = "CASE", value_delimiter = ',')]
+    pub(crate) case: Vec<String>,
+    /// Only these paths
+    #[arg(long, value_name = "PATH", value_delimiter = ',')]
+    pub(crate) path: Vec<String>,
+    /// Seed of the runs
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(0..=i64::MAX as u64))]
+    pub(crate) seed: u64,
+    /// Threads [default: as many as processors]
+    #[arg(long, value_name = "N")]
+    pub(crate) jobs: Option<usize>,
+    /// Print every assertion, not only those that do not hold
+    #[arg(long)]
+    pub(crate) full: bool,
+    /// Print the report as JSON
+    #[arg(long, conflicts_with = "full")]
+    pub(crate) json: bool,
+    /// List the cases and the paths
+    #[arg(long)]
+    pub(crate) list: bool,
+    /// Write scenario, named state (CSV) and qlog of each case into this directory
+    #[arg(long, value_name = "DIR")]
+    pub(crate) reference: Option<PathBuf>,
+    /// Judge the qlog of a stack; with one --case and one --path also against that run here
+    #[arg(long, value_name = "QLOG", conflicts_with_all = ["reference", "list"])]
+    pub(crate) check: Option<PathBuf>,
 }
 
 const FLENT_EXAMPLES: &str = "\

@@ -21,6 +21,9 @@ pub(crate) enum TheoryCommand {
     /// CUBIC: its response function, the Reno-friendly bound, one epoch
     #[command(after_help = CUBIC_EXAMPLES)]
     Cubic(CubicArgs),
+    /// The share of BBR version 1 beside loss-based flows in a drop-tail queue (Ware et al., IMC 2019)
+    #[command(after_help = BBR_EXAMPLES)]
+    Bbr(BbrShareArgs),
 }
 
 pub(crate) const THEORY_EXAMPLES: &str = "\
@@ -29,6 +32,7 @@ Examples:
   ackclock theory mathis --rtt 20ms --loss 0.1% --run freebsd-14.3
   ackclock theory pftk --rtt 100ms --loss 1% --rto 300ms
   ackclock theory cubic --rtt 2ms --loss 1%
+  ackclock theory bbr --rate 40Mbit/s --rtt 30ms --buffer 4 --run
 
 Every result states its assumptions and which of them the numbers violate.";
 
@@ -60,6 +64,58 @@ Examples:
   ackclock theory cubic --rtt 2ms --loss 1%
   ackclock theory cubic --rtt 100ms --loss 0.001% --w-max 1000
   ackclock theory cubic --rtt 100ms --loss 0.01% --json | jq '.cubic.reno_friendly'";
+
+const BBR_EXAMPLES: &str = "\
+Examples:
+  ackclock theory bbr --rate 40Mbit/s --rtt 30ms --buffer 4
+  ackclock theory bbr --rate 40Mbit/s --rtt 30ms --buffer 4 --run --seeds 3
+  ackclock theory bbr --rate 40Mbit/s --rtt 30ms --buffer 16 --run --against reno --others 10
+  ackclock theory bbr --rate 40Mbit/s --rtt 30ms --buffer 4 --run --cc linux-6.18/bbr3 --json";
+
+/// Arguments of `theory bbr`.
+#[derive(Debug, Args)]
+pub(crate) struct BbrShareArgs {
+    /// Rate of the link
+    #[arg(long, value_name = "RATE", value_parser = rate)]
+    pub(crate) rate: Rate,
+    /// Round-trip time without queue, such as 30ms
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub(crate) rtt: Duration,
+    /// The queue in bandwidth-delay products
+    #[arg(long, value_name = "BDP", value_parser = products)]
+    pub(crate) buffer: f64,
+    /// Number of BBR flows
+    #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub(crate) flows: u32,
+    /// Simulate the flows and print the miss
+    #[arg(long)]
+    pub(crate) run: bool,
+    /// Sender of the BBR flows of the simulation
+    #[arg(long, value_name = "SENDER", default_value = "linux-6.18/bbr", requires = "run")]
+    pub(crate) cc: String,
+    /// Sender of the loss-based flows
+    #[arg(long, value_name = "SENDER", default_value = "linux-6.18/cubic", requires = "run")]
+    pub(crate) against: String,
+    /// Number of loss-based flows
+    #[arg(long, value_name = "COUNT", default_value_t = 1, requires = "run", value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub(crate) others: u32,
+    /// Length of the simulation, of which the first quarter is not counted
+    #[arg(long, value_name = "DURATION", default_value = "120s", requires = "run", value_parser = duration)]
+    pub(crate) duration: Duration,
+    /// Number of simulations, with seeds from 1 on
+    #[arg(long, value_name = "COUNT", default_value_t = 1, requires = "run", value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub(crate) seeds: u32,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+fn products(text: &str) -> Result<f64, String> {
+    let number = text.trim_end_matches("bdp").parse::<f64>().ok();
+    let usable = number.filter(|number| (0.01..=1_000.0).contains(number));
+    usable
+        .ok_or_else(|| "is not a queue, expected 0.01 to 1000 bandwidth-delay products".to_owned())
+}
 
 /// The path.
 #[derive(Debug, Args)]

@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::output::print;
 
 /// Commands with their schemas.
-const SCHEMAS: [(&str, &str); 21] = [
+const SCHEMAS: [(&str, &str); 23] = [
     ("compare", include_str!("../schemas/compare.json")),
     ("diagnose", include_str!("../schemas/diagnose.json")),
     ("diagnose-every", include_str!("../schemas/diagnose-every.json")),
@@ -23,9 +23,11 @@ const SCHEMAS: [(&str, &str); 21] = [
     ("scenario-check", include_str!("../schemas/scenario-check.json")),
     ("scenario-profiles", include_str!("../schemas/scenario-profiles.json")),
     ("suite", include_str!("../schemas/suite.json")),
+    ("suite-bbr", include_str!("../schemas/suite-bbr.json")),
     ("sweep", include_str!("../schemas/sweep.json")),
     ("table", include_str!("../schemas/table.json")),
     ("theory", include_str!("../schemas/theory.json")),
+    ("theory-bbr", include_str!("../schemas/theory-bbr.json")),
     ("watch", include_str!("../schemas/watch.json")),
     ("whatif", include_str!("../schemas/whatif.json")),
     ("wire", include_str!("../schemas/wire.json")),

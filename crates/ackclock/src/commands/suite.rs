@@ -1,5 +1,6 @@
 //! `ackclock suite`: standard evaluations of a congestion controller.
 
+mod bbr;
 mod flent;
 
 use std::fs;
@@ -32,6 +33,7 @@ pub(super) fn run(command: SuiteCommand) -> Result<ExitCode, Failure> {
         // Each world has one flow.
         SuiteCommand::SlowStart(args) => evaluate(&SLOW_START, &args, 1),
         SuiteCommand::Tcpeval(args) => evaluate(&TCPEVAL, &args, 1),
+        SuiteCommand::Bbr(args) => bbr::run(&args),
         SuiteCommand::Rrul(args) => flent::run(FlentTest::Rrul, &args),
         SuiteCommand::RttFair(args) => flent::run(FlentTest::RttFair, &args),
         SuiteCommand::TcpNup(args) => flent::run(FlentTest::TcpNup, &args),

@@ -1,5 +1,7 @@
 //! `ackclock theory`: throughput formulas, their assumptions, and a simulation for comparison.
 
+mod bbr;
+
 use std::process::ExitCode;
 
 use runner::theory_report::{self, Model, Pattern, Trial};
@@ -18,6 +20,7 @@ pub(super) fn run(command: TheoryCommand) -> Result<ExitCode, Failure> {
         TheoryCommand::Aimd(args) => aimd(args),
         TheoryCommand::Pftk(args) => pftk(args),
         TheoryCommand::Cubic(args) => cubic(args),
+        TheoryCommand::Bbr(args) => bbr::run(&args),
     }
 }
 

@@ -13,19 +13,19 @@ const NOTES: [(&str, CongestionControl, &str); 11] = [
     (
         "quiche-0.29",
         CongestionControl::Bbr,
-        "quiche's `bbr` is BBR version 2 with gains of version 3 (recovery/gcongestion/bbr2.rs)",
+        "quiche's `bbr` is BBR version 2 with gains of version 3 (recovery/gcongestion/bbr2.rs): `bbr-quiche` here",
     ),
     (
         "quiche-0.30",
         CongestionControl::Bbr,
-        "quiche's `bbr2_gcongestion` is BBR version 2 with gains of version 3 (recovery/gcongestion/bbr2.rs)",
+        "quiche's `bbr2_gcongestion` is BBR version 2 with gains of version 3 (recovery/gcongestion/bbr2.rs): `bbr-quiche` here",
     ),
     ("quic-go-0.61", CongestionControl::Bbr, "quic-go has no BBR"),
     ("neqo-0.30", CongestionControl::Bbr, "neqo has no BBR"),
     (
         "s2n-quic-1.88",
         CongestionControl::Bbr,
-        "s2n-quic's BBR is version 2 (quic/s2n-quic-core/src/recovery/bbr.rs)",
+        "s2n-quic's BBR is version 2 (quic/s2n-quic-core/src/recovery/bbr.rs): `bbr-s2n` here",
     ),
     ("s2n-quic-1.88", CongestionControl::NewReno, "s2n-quic has CUBIC and BBR only"),
     (
@@ -37,7 +37,7 @@ const NOTES: [(&str, CongestionControl, &str); 11] = [
     (
         "picoquic-1.1",
         CongestionControl::Bbr,
-        "picoquic's `bbr` is version 3 (picoquic/bbr.c), its `bbr1` version 1",
+        "picoquic's `bbr` is version 3 (picoquic/bbr.c), `bbr-picoquic` here, its `bbr1` version 1",
     ),
     (
         "picoquic-1.1",

@@ -49,6 +49,8 @@ fn misspelt_names_are_suggested() {
     one_mistake("freebsd-13.2", bbr, "`bbr` needs the delivery rates of Linux's stack");
     let bbr3 = "freebsd-13.2\", cc = \"bbr3";
     one_mistake("freebsd-13.2", bbr3, "`bbr3` needs the delivery rates of Linux's stack");
+    let draft = "freebsd-13.2\", cc = \"bbr-draft";
+    one_mistake("freebsd-13.2", draft, "`bbr-draft` is BBR of the IETF draft: no kernel has it");
     one_mistake("\"reno\"", "\"cubic-tick\"", "did you mean `cubic-ticks`?");
     one_mistake("\"reno\"", "\"rneo\"", "did you mean `reno`?");
     one_mistake("bulk =", "bluk =", "did you mean `bulk`?");
