@@ -219,7 +219,10 @@ fn a_cycle_goes_down_cruise_refill_up() {
     while driver.cc.state == BbrDraftPhase::Cruise {
         driver.round(RATE, BDP);
     }
-    assert_eq!((driver.cc.state, driver.cc.ack_phase), (BbrDraftPhase::Refill, BbrAckPhase::Refilling));
+    assert_eq!(
+        (driver.cc.state, driver.cc.ack_phase),
+        (BbrDraftPhase::Refill, BbrAckPhase::Refilling)
+    );
     // 2 to 3 s, and a round at most.
     let waited = driver.now.since(begin);
     assert!(waited >= Duration::from_secs(2) && waited <= Duration::from_millis(3_200), "{waited}");
@@ -415,7 +418,8 @@ fn ce_marks_count_as_losses() {
 fn dialects_are_other_values_of_one_machine() {
     let quiche = Driver::new(&QUICHE);
     assert_eq!(quiche.cc.pacing_gain, 2_773);
-    let gains = DIALECTS.map(|dialect| (dialect.name, dialect.startup_pacing_gain, dialect.loss_thresh));
+    let gains =
+        DIALECTS.map(|dialect| (dialect.name, dialect.startup_pacing_gain, dialect.loss_thresh));
     assert_eq!(
         gains,
         [

@@ -130,10 +130,12 @@ pub(super) struct CourseRecorder {
 }
 
 impl CourseRecorder {
-    fn count(&mut self, who: EventSource, event: &Event) {
+    fn count(&mut self, who: EventSource, event: &Event, mss: u64) {
         match *event {
             Event::AppRead { bytes, .. } if who.host.0 == 1 => self.read += u64::from(bytes),
-            Event::Sent { len, .. } if who.host.0 == 0 && len > 0 => self.sent += 1,
+            Event::Sent { len, .. } if who.host.0 == 0 => {
+                self.sent += u64::from(len).div_ceil(mss.max(1));
+            }
             Event::Lost { packets } if who.host.0 == 0 => self.lost += u64::from(packets),
             _ => {}
         }
@@ -161,7 +163,7 @@ impl Recorder for CourseRecorder {
     const STATES: bool = false;
 
     fn record(&mut self, _: Instant, who: EventSource, event: Event, _: Option<&SenderState>) {
-        self.count(who, &event);
+        self.count(who, &event, 1_500);
     }
 
     fn record_sender(
@@ -171,7 +173,7 @@ impl Recorder for CourseRecorder {
         event: impl FnOnce() -> Event,
         sender: &impl Sender,
     ) {
-        self.count(who, &event());
+        self.count(who, &event(), sender.mss().get());
         if who.host.0 != 0 {
             return;
         }

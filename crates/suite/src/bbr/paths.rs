@@ -45,8 +45,7 @@ impl BbrPath {
 
     /// The round trip with the transmission of one packet.
     pub fn base_rtt(&self) -> Duration {
-        let nanos = MTU * 8 * 1_000_000_000 / self.rate;
-        self.rtt + Duration::from_nanos(nanos)
+        self.rtt + self.packet_times(1)
     }
 
     /// Some round trips.
@@ -54,15 +53,20 @@ impl BbrPath {
         self.base_rtt().saturating_mul(count)
     }
 
-    /// Time by which Startup is over: 40 round trips, and the initial window.
+    /// Time of some packets at the bottleneck.
+    pub(super) fn packet_times(&self, count: u64) -> Duration {
+        Duration::from_nanos(count * MTU * 8 * 1_000_000_000 / self.rate)
+    }
+
+    /// Time by which Startup is over: 40 round trips, or 400 packets where a window makes the round trip longer.
     pub(super) fn startup(&self) -> Duration {
-        self.rounds(40) + Duration::from_millis(100)
+        self.rounds(40).max(self.packet_times(400)) + Duration::from_millis(100)
     }
 
     /// Longest time from one probe for bandwidth to the next, with the probe.
     pub(super) fn cycle(&self) -> Duration {
         let wait = Duration::from_secs(3).min(self.rounds(64));
-        wait + self.rounds(16)
+        wait + self.rounds(16).max(self.packet_times(200))
     }
 
     /// Bytes per second of full packets of which `size` bytes count.

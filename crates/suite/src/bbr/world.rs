@@ -89,11 +89,12 @@ impl BbrWorld {
             text,
             "title = {title:?}\nseed = {seed}\nduration = \"{}ns\"\n\n{}\n[[path]]\nfrom = \
              \"sender\"\nto = \"sink\"\nforward = [{}]\nreturn = [{}]\n\n[[flow]]\nname = \
-             \"bbr\"\nfrom = \"sender\"\nto = \"sink\"\nnodelay = true\n{}\n",
+             \"bbr\"\nfrom = \"sender\"\nto = \"sink\"\n{}{}\n",
             self.duration.as_nanos(),
             sender.hosts("sender", "sink", Some(MTU as u32)),
             forward.join(", "),
             back.join(", "),
+            if sender.is_quic() { "" } else { "nodelay = true\n" },
             self.app,
         );
         text

@@ -48,10 +48,16 @@ impl SendSide {
         } else {
             match conn.cfg.profile.burst {
                 BurstRule::FreeBsd { max } => self.plan_bytes(conn, rcv, cx, max.get()),
-                BurstRule::Rfc => self.plan_bytes(conn, rcv, cx, LARGEST_BURST),
+                BurstRule::Rfc => self.plan_bytes(conn, rcv, cx, self.quantum(conn)),
                 BurstRule::Linux(rule) => self.plan_packets(conn, timers, rule, cx.now),
             }
         }
+    }
+
+    /// Bytes of a burst by the RFCs: what a rate-based controller sets (`C.send_quantum` of the draft of BBR).
+    fn quantum(&self, conn: &Connection) -> u64 {
+        let segments = self.cc.rate_based().and_then(|cc| cc.burst(LARGEST_BURST));
+        segments.map_or(LARGEST_BURST, |segments| u64::from(segments) * conn.mss())
     }
 
     /// First pass of a call: checks whether the connection is idle, and for how long.

@@ -85,6 +85,9 @@ fn judge_undo(context: &mut CaseContext<'_>, course: &BbrCourse) {
 
 pub(super) fn spurious_recovery(context: &mut CaseContext<'_>) -> CaseOutcome {
     let path = context.path;
+    if !context.sender.is_quic() {
+        return Ok(Some("the profile `rfc` has no detection of spurious fast recoveries"));
+    }
     if !holds(path, 30) {
         return Ok(Some(SMALL));
     }

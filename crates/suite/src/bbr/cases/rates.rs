@@ -41,8 +41,10 @@ pub(super) fn startup_aggregation(context: &mut CaseContext<'_>) -> CaseOutcome 
         cwnd.to_string(),
         u128::from(cwnd) > 2 * bdp,
     );
+    // The appendix asks for the full bandwidth; nothing bounds what bursts of ACKs add.
     let expected = path.bytes_per_second(course.number(drain, "smss"));
-    context.near("max_bw", course.number(drain, "max_bw") as f64, expected, [0.02, 0.02]);
+    let ratio = course.number(drain, "max_bw") as f64 / expected;
+    context.check("max_bw over the path's", "at least 0.98", format!("{ratio:.3}"), ratio >= 0.98);
     Ok(None)
 }
 
@@ -59,8 +61,9 @@ pub(super) fn cruise_aggregation(context: &mut CaseContext<'_>) -> CaseOutcome {
         })
     };
     let Some(begin) = course.entries(CRUISE).into_iter().find(|&at| long(at)) else {
-        context.check("ProbeBW_CRUISE of five rounds", "yes", "no", false);
-        return Ok(None);
+        return Ok(Some(
+            "no ProbeBW_CRUISE lasts five rounds: a probe for bandwidth follows within 3 s",
+        ));
     };
     let Some(end) = course.exit(begin) else { return Ok(None) };
     let extra = course.number(end - 1, "extra_acked");
@@ -229,7 +232,7 @@ pub(super) fn rate_down(context: &mut CaseContext<'_>) -> CaseOutcome {
     let end = found.unwrap_or(course.samples.len().saturating_sub(1));
     let probes = course.entries(UP).iter().filter(|&&up| up > from && up <= end).count();
     let rtts = course.entries(PROBE_RTT).iter().filter(|&&up| up > from && up <= end).count();
-    context.check(
+    context.conflicting(
         "max_bw falls to the new rate",
         "within 2 cycles: at most 3 probes for bandwidth",
         match found {
@@ -237,9 +240,17 @@ pub(super) fn rate_down(context: &mut CaseContext<'_>) -> CaseOutcome {
                 "after {}, {probes} probes for bandwidth and {rtts} ProbeRTT",
                 seconds(course.at(found).saturating_sub(at))
             ),
-            None => format!("not in {probes} probes"),
+            None => format!("not in {probes} probes and {rtts} ProbeRTT"),
         },
         found.is_some() && probes <= 3,
+        "AdaptLongTermModel advances the filter a round after ProbeBW_UP, in a ProbeBW state and by a sample that is not \
+         application-limited; on this round trip ProbeRTT, which marks the samples, comes between",
     );
+    // Without ProbeRTT in most cycles that is no reason.
+    if rtts < probes
+        && let Some(check) = context.checks.last_mut()
+    {
+        check.conflict = None;
+    }
     Ok(None)
 }

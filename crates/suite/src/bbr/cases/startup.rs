@@ -4,17 +4,24 @@ use units::Duration;
 
 use super::{CaseOutcome, SMALL, holds};
 use crate::bbr::context::CaseContext;
-use crate::bbr::course::{BbrCourse, DOWN, DRAIN, PROBE_RTT, STARTUP};
+use crate::bbr::course::{BbrCourse, CRUISE, DOWN, DRAIN, PROBE_RTT, STARTUP};
 use crate::bbr::world::BbrWorld;
 
-/// The samples at which Drain begins and ends.
+/// Why a state of a long path does not end by itself.
+pub(super) const INTERRUPTED: &str = "CheckProbeRTT enters ProbeRTT from any state once ProbeRTTInterval has passed: on this round trip before the state ends";
+
+/// The samples at which Drain begins and ends; `None` if ProbeRTT ends it, or Startup ends past it.
 fn drain(context: &mut CaseContext<'_>, course: &BbrCourse) -> Option<(usize, usize)> {
     let begin = course.entries(DRAIN).first().copied();
     context.check("Startup ends in Drain", "yes", yes(begin.is_some()), begin.is_some());
     let begin = begin?;
     let end = course.exit(begin);
     context.check("Drain ends", "yes", yes(end.is_some()), end.is_some());
-    Some((begin, end?))
+    let end = end?;
+    let is_probe = course.number(end, "state") == PROBE_RTT;
+    let measured = if is_probe { "ProbeRTT ends it" } else { "no" };
+    context.conflicting("Drain is interrupted", "no", measured, !is_probe, INTERRUPTED);
+    (!is_probe).then_some((begin, end))
 }
 
 fn yes(holds: bool) -> &'static str {
@@ -24,7 +31,9 @@ fn yes(holds: bool) -> &'static str {
 pub(super) fn plateau(context: &mut CaseContext<'_>) -> CaseOutcome {
     let path = context.path;
     let course = context.run("startup-plateau", &BbrWorld::bulk(path, path.startup()))?;
-    let Some((begin, _)) = drain(context, &course) else { return Ok(None) };
+    let begin = course.entries(DRAIN).first().copied();
+    context.check("Startup ends in Drain", "yes", yes(begin.is_some()), begin.is_some());
+    let Some(begin) = begin else { return Ok(None) };
     let before = course.number(begin - 1, "state");
     context.check("the state before Drain", "startup", state(before), before == STARTUP);
     let full = course.find(0, |at| course.number(at, "full_bw_now") == 1);
@@ -69,7 +78,19 @@ pub(super) fn loss(context: &mut CaseContext<'_>) -> CaseOutcome {
     let before = course.index_at(lossy);
     let is_startup = course.number(before, "state") == STARTUP;
     context.check("the state before the losses", "startup", yes(is_startup), is_startup);
-    let Some((begin, _)) = drain(context, &course) else { return Ok(None) };
+    // A limited flight is below the target of Drain, which then ends with the same acknowledgment.
+    let end = course.find(before, |at| {
+        let left = [STARTUP, PROBE_RTT].contains(&course.number(at, "state"));
+        !left && course.at(at) > lossy
+    });
+    let measured = end.map_or_else(|| "never".to_owned(), |at| state(course.number(at, "state")));
+    context.check(
+        "Startup ends in Drain, or in the state after it",
+        "yes",
+        measured,
+        end.is_some(),
+    );
+    let Some(begin) = end else { return Ok(None) };
     let reached = course.number(begin, "full_bw_reached") == 1;
     context.check("full_bw_reached", "yes", yes(reached), reached);
     let now = course.number(begin, "full_bw_now") == 1;
@@ -91,7 +112,9 @@ pub(super) fn drain_inflight(context: &mut CaseContext<'_>) -> CaseOutcome {
     context.check("pacing_gain in thousandths", "500", gain.to_string(), gain == 500);
     judge_drain_by_inflight(context, &course, begin, end);
     let next = course.number(end, "state");
-    context.check("the state after Drain", "probe_bw_down", state(next), next == DOWN);
+    // With headroom, DOWN ends with the same acknowledgment.
+    let is_probe_bw = [DOWN, CRUISE].contains(&next);
+    context.check("the state after Drain", "probe_bw_down, or past it", state(next), is_probe_bw);
     Ok(None)
 }
 
