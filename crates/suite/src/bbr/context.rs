@@ -6,13 +6,17 @@ use scenario::{Overrides, load};
 use units::Duration;
 
 use super::cases::BbrCase;
-use super::course::{BbrCourse, CourseRecorder};
+use super::course::{BbrCourse, CourseRecorder, PROBE_RTT};
 use super::paths::BbrPath;
 use super::reference::BbrReference;
 use super::report::BbrCheck;
 use super::world::BbrWorld;
 use crate::SuiteError;
 use crate::sender::SuiteSender;
+
+/// Why a state of a long path does not end by itself.
+pub(super) const INTERRUPTED: &str = "CheckProbeRTT enters ProbeRTT from any state once ProbeRTTInterval has passed: on this \
+                                      path before the rounds that the state needs";
 
 /// The runs of a case on a path.
 pub(super) struct CaseContext<'a> {
@@ -84,6 +88,19 @@ impl<'a> CaseContext<'a> {
         self.check(what, wanted, measured, holds);
         if let Some(check) = self.checks.last_mut().filter(|check| !check.holds) {
             check.conflict = Some(why.to_owned());
+        }
+    }
+
+    /// An assertion that a state is reached, which ProbeRTT prevents on long round trips.
+    pub(super) fn reached(&mut self, what: &str, course: &BbrCourse, reached: bool) {
+        let probes = course.entries(PROBE_RTT).len();
+        match (reached, probes) {
+            (true, _) => self.check(what, "yes", "yes", true),
+            (false, 0) => self.check(what, "yes", "no", false),
+            (false, _) => {
+                let measured = format!("no, but {probes} times ProbeRTT");
+                self.conflicting(what, "yes", measured, false, INTERRUPTED);
+            }
         }
     }
 

@@ -118,16 +118,17 @@ pub fn read_log(bytes: &[u8]) -> Result<BbrLog, JudgeError> {
     Ok(log)
 }
 
-/// States that may follow a state (sections "State Transition Diagram", "ProbeBW Algorithm Details", "Exiting ProbeRTT",
+/// States that may follow a state, or that several transitions of one acknowledgment lead to, as Startup to
+/// ProbeBW_CRUISE where the flight is small (sections "State Transition Diagram", "ProbeBW Algorithm Details", "Exiting ProbeRTT",
 /// "Handling a Spurious Loss Recovery").
 fn may_follow(state: u64) -> &'static [u64] {
     match state {
-        STARTUP => &[DRAIN, PROBE_RTT],
-        DRAIN => &[DOWN, PROBE_RTT, STARTUP],
+        STARTUP => &[DRAIN, DOWN, CRUISE, PROBE_RTT],
+        DRAIN => &[DOWN, CRUISE, PROBE_RTT, STARTUP],
         DOWN => &[CRUISE, REFILL, PROBE_RTT, STARTUP],
         CRUISE => &[REFILL, PROBE_RTT, STARTUP],
         REFILL => &[UP, DOWN, PROBE_RTT, STARTUP],
-        UP => &[DOWN, REFILL, PROBE_RTT, STARTUP],
+        UP => &[DOWN, CRUISE, REFILL, PROBE_RTT, STARTUP],
         _ => &[DOWN, CRUISE, STARTUP],
     }
 }

@@ -115,7 +115,7 @@ impl BbrReport {
                     check.what, check.measured, check.wanted
                 );
                 if let Some(why) = &check.conflict {
-                    let _ = writeln!(text, "      the draft contradicts itself: {why}");
+                    let _ = writeln!(text, "      the draft's own rules: {why}");
                 }
             }
         }

@@ -118,7 +118,7 @@ pub(super) fn spurious_timeout(context: &mut CaseContext<'_>) -> CaseOutcome {
         return Ok(Some(SMALL));
     }
     let from = path.startup() + path.rounds(4);
-    let until = from + Duration::from_millis(1_500) + path.rounds(4);
+    let until = from + Duration::from_millis(1_500) + path.rounds(2);
     let world =
         BbrWorld::bulk(path, until + path.rounds(20) + Duration::from_secs(1)).forward(format!(
             "{{ outage = {{ from = \"{}ns\", until = \"{}ns\", hold = true }} }}",

@@ -2,9 +2,9 @@
 
 use units::Duration;
 
-use super::startup::{INTERRUPTED, state};
+use super::startup::state;
 use super::{CaseOutcome, SMALL, holds};
-use crate::bbr::context::{CaseContext, seconds};
+use crate::bbr::context::{CaseContext, INTERRUPTED, seconds};
 use crate::bbr::course::{BbrCourse, CRUISE, DOWN, PROBE_RTT, REFILL, UP};
 use crate::bbr::world::BbrWorld;
 
@@ -19,7 +19,7 @@ fn first_up(context: &mut CaseContext<'_>, course: &BbrCourse) -> Option<(usize,
         (None, count) => format!("ProbeRTT ends all {count}"),
     };
     if ups.is_empty() {
-        context.check("ProbeBW_UP begins, and ends", "yes", measured, false);
+        context.reached("ProbeBW_UP begins, and ends", course, false);
     } else {
         context.conflicting(
             "ProbeBW_UP begins, and ends",
@@ -126,16 +126,10 @@ pub(super) fn up_loss(context: &mut CaseContext<'_>) -> CaseOutcome {
 
 pub(super) fn down_inflight(context: &mut CaseContext<'_>) -> CaseOutcome {
     let course = context.run("down-inflight", &world(context, 2))?;
-    let up = course.entries(UP).first().copied();
-    let down = up.and_then(|up| course.entries(DOWN).into_iter().find(|&at| at > up));
-    let end = down.and_then(|down| course.exit(down));
-    context.check(
-        "ProbeBW_DOWN ends",
-        "yes",
-        if end.is_some() { "yes" } else { "no" },
-        end.is_some(),
-    );
-    let Some((down, end)) = down.zip(end) else { return Ok(None) };
+    let downs = downs(&course);
+    let whole = downs.iter().copied().find(|&(_, end)| course.number(end, "state") != PROBE_RTT);
+    context.reached("ProbeBW_DOWN after ProbeBW_UP ends by itself", &course, whole.is_some());
+    let Some((down, end)) = whole else { return Ok(None) };
     let gain = course.number(down, "pacing_gain");
     context.check("pacing_gain in thousandths", "900", gain.to_string(), gain == 900);
     let next = course.number(end, "state");
@@ -201,7 +195,7 @@ pub(super) fn down_time(context: &mut CaseContext<'_>) -> CaseOutcome {
         let measured = format!("ProbeRTT ends the first {}", begins.len().min(6));
         let what = "ProbeBW_DOWN with 90 % of the bandwidth is not interrupted";
         if begins.is_empty() {
-            context.check(what, "yes", "no ProbeBW_DOWN after ProbeBW_UP", false);
+            context.reached("ProbeBW_DOWN after ProbeBW_UP begins", &first, false);
         } else {
             context.conflicting(what, "yes", measured, false, INTERRUPTED);
         }

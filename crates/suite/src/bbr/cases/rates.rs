@@ -26,7 +26,7 @@ pub(super) fn startup_aggregation(context: &mut CaseContext<'_>) -> CaseOutcome 
     }
     let course = context.run("startup-aggregation", &slotted(context, path.rounds(60)))?;
     let Some(drain) = course.entries(DRAIN).first().copied() else {
-        context.check("Startup ends in Drain", "yes", "no", false);
+        context.reached("Startup ends in Drain", &course, false);
         return Ok(None);
     };
     let last = drain - 1;

@@ -3,17 +3,14 @@
 use units::Duration;
 
 use super::{CaseOutcome, SMALL, holds};
-use crate::bbr::context::CaseContext;
+use crate::bbr::context::{CaseContext, INTERRUPTED};
 use crate::bbr::course::{BbrCourse, CRUISE, DOWN, DRAIN, PROBE_RTT, STARTUP};
 use crate::bbr::world::BbrWorld;
-
-/// Why a state of a long path does not end by itself.
-pub(super) const INTERRUPTED: &str = "CheckProbeRTT enters ProbeRTT from any state once ProbeRTTInterval has passed: on this round trip before the state ends";
 
 /// The samples at which Drain begins and ends; `None` if ProbeRTT ends it, or Startup ends past it.
 fn drain(context: &mut CaseContext<'_>, course: &BbrCourse) -> Option<(usize, usize)> {
     let begin = course.entries(DRAIN).first().copied();
-    context.check("Startup ends in Drain", "yes", yes(begin.is_some()), begin.is_some());
+    context.reached("Startup ends in Drain", course, begin.is_some());
     let begin = begin?;
     let end = course.exit(begin);
     context.check("Drain ends", "yes", yes(end.is_some()), end.is_some());
@@ -32,7 +29,7 @@ pub(super) fn plateau(context: &mut CaseContext<'_>) -> CaseOutcome {
     let path = context.path;
     let course = context.run("startup-plateau", &BbrWorld::bulk(path, path.startup()))?;
     let begin = course.entries(DRAIN).first().copied();
-    context.check("Startup ends in Drain", "yes", yes(begin.is_some()), begin.is_some());
+    context.reached("Startup ends in Drain", &course, begin.is_some());
     let Some(begin) = begin else { return Ok(None) };
     let before = course.number(begin - 1, "state");
     context.check("the state before Drain", "startup", state(before), before == STARTUP);
@@ -143,7 +140,7 @@ pub(super) fn drain_time(context: &mut CaseContext<'_>) -> CaseOutcome {
     let world = BbrWorld::bulk(path, path.startup() + path.rounds(20));
     let first = context.run("drain-time", &world)?;
     let Some(begin) = first.entries(DRAIN).first().copied() else {
-        context.check("Startup ends in Drain", "yes", "no", false);
+        context.reached("Startup ends in Drain", &first, false);
         return Ok(None);
     };
     let at = first.at(begin);
