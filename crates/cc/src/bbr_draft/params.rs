@@ -1,6 +1,6 @@
 //! The parameters of BBR as the draft has them, and the dialects of QUIC stacks: one machine, other values and switches.
 //!
-//! Sources, all read in August 2026's snapshots of the public repositories: the draft (ietf-wg-ccwg/draft-ietf-ccwg-bbr
+//! Sources, from the public repositories: the draft (ietf-wg-ccwg/draft-ietf-ccwg-bbr
 //! 4ce5e87d, after revision 06), picoquic (private-octopus/picoquic d199d45b, `picoquic/bbr.c`), quiche
 //! (cloudflare/quiche e97798e1, `quiche/src/recovery/gcongestion/bbr2.rs` and `bbr2/`), s2n-quic (aws/s2n-quic a33d369b,
 //! `quic/s2n-quic-core/src/recovery/bbr.rs` and `bbr/`). lsquic (litespeedtech/lsquic 19547405, release 4.9.3) has
