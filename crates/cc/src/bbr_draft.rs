@@ -8,7 +8,9 @@
 //!
 //! All data volumes are bytes, rates bytes per second, gains thousandths. Functions and fields have the draft's names in
 //! lower case. Where the draft is silent: `probe_rtt_min_delay` begins as `min_rtt`, a cycle without bandwidth samples does
-//! not advance the maximum filter, and losses of one acknowledgment are one discontiguous range.
+//! not advance the maximum filter, and losses of one acknowledgment are one discontiguous range. State is saved once in a
+//! recovery, as its prose says: `HandleInflightTooHigh` resets `is_loss_in_round`, so by `NoteLoss` alone the next lost packet
+//! of the same burst would overwrite what is to be undone.
 
 mod controller;
 mod full_pipe;
@@ -137,6 +139,8 @@ pub struct BbrDraft {
     phase_stamp: Instant,
     prev_probe_too_high: bool,
     prev_probe_precautionary: bool,
+    /// The state of this recovery has been saved.
+    has_saved: bool,
     undo_state: Option<BbrDraftPhase>,
     undo_bw_shortterm: u64,
     undo_inflight_shortterm: u64,
@@ -229,6 +233,7 @@ impl BbrDraft {
             phase_stamp: Instant::ZERO,
             prev_probe_too_high: false,
             prev_probe_precautionary: false,
+            has_saved: false,
             undo_state: None,
             undo_bw_shortterm: 0,
             undo_inflight_shortterm: 0,

@@ -24,10 +24,7 @@ impl BbrDraft {
         if self.in_recovery {
             return WindowChange::None;
         }
-        // A loss of this round has saved the state already.
-        if !self.is_loss_in_round {
-            self.save_state_upon_loss();
-        }
+        self.save_state_upon_loss();
         self.in_recovery = true;
         self.recovery_round = self.round_count;
         self.recovery_point = event.snd_max;
@@ -36,9 +33,7 @@ impl BbrDraft {
 
     /// `OnEnterRTO`.
     fn enter_timeout(&mut self, event: &CongestionEvent) -> WindowChange {
-        if !self.is_loss_in_round {
-            self.save_state_upon_loss();
-        }
+        self.save_state_upon_loss();
         self.after_timeout = true;
         self.in_recovery = false;
         self.recovery_point = event.snd_max;
@@ -48,7 +43,7 @@ impl BbrDraft {
 
     /// Recovery ends: `RestoreCwnd`.
     fn leave_loss(&mut self) {
-        (self.in_recovery, self.after_timeout) = (false, false);
+        self.leave_recovery();
         self.restore_cwnd();
     }
 }
@@ -88,7 +83,7 @@ impl Controller for BbrDraft {
                 if self.params().undo {
                     self.handle_spurious_loss_detection(event.now);
                 }
-                (self.in_recovery, self.after_timeout) = (false, false);
+                self.leave_recovery();
                 WindowChange::Undone
             }
             // Marks come with the samples.
@@ -123,7 +118,7 @@ impl Controller for BbrDraft {
     }
 
     fn leave_recovery(&mut self) {
-        (self.in_recovery, self.after_timeout) = (false, false);
+        (self.in_recovery, self.after_timeout, self.has_saved) = (false, false, false);
     }
 
     fn set_threshold(&mut self, _ssthresh: Option<Bytes>) {}

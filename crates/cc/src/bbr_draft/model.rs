@@ -133,8 +133,9 @@ impl BbrDraft {
     pub(super) fn update_min_rtt(&mut self, rs: &DraftSample) {
         let params = self.params();
         self.probe_rtt_expired = rs.now.since(self.probe_rtt_min_stamp) > params.probe_rtt_interval;
+        let refreshes = self.probe_rtt_expired && !params.probe_rtt_after_down;
         if let Some(rtt) = rs.rtt
-            && (self.probe_rtt_min_delay.is_none_or(|least| rtt < least) || self.probe_rtt_expired)
+            && (self.probe_rtt_min_delay.is_none_or(|least| rtt < least) || refreshes)
         {
             (self.probe_rtt_min_delay, self.probe_rtt_min_stamp) = (Some(rtt), rs.now);
         }

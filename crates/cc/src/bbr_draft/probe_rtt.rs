@@ -24,6 +24,11 @@ impl BbrDraft {
         if self.state == BbrDraftPhase::ProbeRtt || !self.probe_rtt_expired || self.idle_restart {
             return;
         }
+        if self.params().probe_rtt_after_down {
+            // quiche's `maybe_expire_min_rtt`.
+            (self.min_rtt, self.min_rtt_stamp) = (rs.rtt.or(self.min_rtt), rs.now);
+            (self.probe_rtt_min_delay, self.probe_rtt_min_stamp) = (self.min_rtt, rs.now);
+        }
         self.save_cwnd();
         self.enter(BbrDraftPhase::ProbeRtt, rs.now);
         self.probe_rtt_done_stamp = None;

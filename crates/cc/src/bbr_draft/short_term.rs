@@ -62,6 +62,8 @@ impl BbrDraft {
         }
         self.is_loss_in_round = false;
         self.lost_in_probe = 0;
+        // Marks begin no recovery.
+        self.has_saved &= self.in_recovery || self.after_timeout;
     }
 
     /// `InitLowerBounds`, `LossLowerBounds`.

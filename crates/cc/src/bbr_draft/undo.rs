@@ -8,6 +8,9 @@ use super::{BbrDraft, BbrDraftPhase};
 impl BbrDraft {
     /// `SaveStateUponLoss`.
     pub(super) fn save_state_upon_loss(&mut self) {
+        if core::mem::replace(&mut self.has_saved, true) {
+            return;
+        }
         self.save_cwnd();
         self.undo_state = None;
         self.undo_bw_shortterm = self.bw_shortterm;
@@ -38,6 +41,7 @@ impl BbrDraft {
             _ => {}
         }
         self.undo_state = None;
+        self.has_saved = false;
         self.undone += 1;
     }
 
