@@ -63,8 +63,6 @@ pub struct BbrCourse {
     pub names: Vec<&'static str>,
     /// Samples in their order.
     pub samples: Vec<BbrSample>,
-    /// The last state of the run.
-    pub end: Option<BbrSample>,
 }
 
 impl BbrCourse {
@@ -151,9 +149,8 @@ impl CourseRecorder {
         }
     }
 
-    /// The course with its last state.
-    pub(super) fn finish(mut self) -> BbrCourse {
-        self.course.end = (!self.now.is_empty()).then(|| self.sample());
+    /// The course.
+    pub(super) fn finish(self) -> BbrCourse {
         self.course
     }
 }

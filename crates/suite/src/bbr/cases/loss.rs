@@ -118,14 +118,26 @@ pub(super) fn spurious_timeout(context: &mut CaseContext<'_>) -> CaseOutcome {
         return Ok(Some(SMALL));
     }
     let from = path.startup() + path.rounds(4);
-    let until = from + Duration::from_millis(1_500) + path.rounds(2);
-    let world =
-        BbrWorld::bulk(path, until + path.rounds(20) + Duration::from_secs(1)).forward(format!(
-            "{{ outage = {{ from = \"{}ns\", until = \"{}ns\", hold = true }} }}",
-            from.as_nanos(),
-            until.as_nanos()
-        ));
-    let course = context.run("spurious-timeout", &world)?;
+    let mut last = None;
+    // Packets are held longer than a timeout, but shorter than two: a second one cannot be spurious (RFC 5682).
+    for halves in (0..=4).rev() {
+        let half = Duration::from_nanos(path.base_rtt().as_nanos() / 2);
+        let until = from + Duration::from_millis(1_500) + half.saturating_mul(halves);
+        let world = BbrWorld::bulk(path, until + path.rounds(20) + Duration::from_secs(1)).forward(
+            format!(
+                "{{ outage = {{ from = \"{}ns\", until = \"{}ns\", hold = true }} }}",
+                from.as_nanos(),
+                until.as_nanos()
+            ),
+        );
+        let course = context.run("spurious-timeout", &world)?;
+        let undone = course.find(0, |at| course.number(at, "undone") > 0).is_some();
+        last = Some(course);
+        if undone {
+            break;
+        }
+    }
+    let Some(course) = last else { return Ok(None) };
     judge_undo(context, &course);
     Ok(None)
 }
