@@ -1,5 +1,7 @@
 //! The data of a run as columns.
 
+mod bbr;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -14,6 +16,8 @@ use record::{Event, EventSource, Recorder, SenderState};
 use sim::Observer;
 use sim::scenario::Scenario;
 use units::{Bytes, Duration, Instant};
+
+use bbr::BbrColumns;
 
 /// A column with its description.
 pub(crate) struct ArrowColumn {
@@ -89,6 +93,7 @@ pub(crate) struct StateTable {
     srtt: Float64Builder,
     rto: Float64Builder,
     in_recovery: BooleanBuilder,
+    bbr: BbrColumns,
 }
 
 impl StateTable {
@@ -106,6 +111,7 @@ impl StateTable {
             srtt: Float64Builder::new(),
             rto: Float64Builder::new(),
             in_recovery: BooleanBuilder::new(),
+            bbr: BbrColumns::default(),
         }
     }
 
@@ -157,6 +163,7 @@ impl StateTable {
                 Arc::new(self.in_recovery.finish()),
             ),
         ]);
+        columns.extend(self.bbr.finish());
         batch(columns)
     }
 }
@@ -180,6 +187,7 @@ impl Recorder for StateTable {
         self.srtt.append_option(state.srtt.map(Duration::as_secs_f64));
         self.rto.append_value(state.rto.as_secs_f64());
         self.in_recovery.append_value(state.in_recovery);
+        self.bbr.push(state.bbr.as_ref());
     }
 }
 

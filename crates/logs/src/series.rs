@@ -28,7 +28,7 @@ use units::{Duration, Instant};
 
 use crate::decimal::Text;
 use columns::SeriesField;
-pub use columns::{COLUMNS, SeriesColumn, SeriesColumns, UnknownColumn};
+pub use columns::{COLUMNS, ColumnForm, SeriesColumn, SeriesColumns, UnknownColumn};
 use rows::{Fields, FlowRows};
 
 /// Downsampling of rows.
@@ -105,7 +105,8 @@ impl Collector {
     }
 
     /// Calls `each` with all rows, sorted by time and flow: the time, the name of the flow, and the
-    /// value of each column without its decimal point. No rows may be added afterwards.
+    /// value of each column without its decimal point, or the index of its name. No rows may be added
+    /// afterwards.
     ///
     /// # Errors
     /// The first error of `each`.
@@ -198,9 +199,16 @@ fn line(
             line.word(column.name);
             line.word("\":");
         }
-        match (value, column.decimals) {
-            (Some(value), 0) => line.whole(*value),
-            (Some(value), _) => line.fixed::<3>(*value),
+        match (value, column.form) {
+            (Some(value), ColumnForm::Decimal(0)) => line.whole(*value),
+            (Some(value), ColumnForm::Decimal(3)) => line.fixed::<3>(*value),
+            (Some(value), ColumnForm::Decimal(_)) => line.fixed::<5>(*value),
+            (Some(value), form @ ColumnForm::Name(_)) => {
+                let quote = if is_csv { "" } else { "\"" };
+                line.word(quote);
+                line.word(form.name(*value).unwrap_or_default());
+                line.word(quote);
+            }
             (None, _) if is_csv => {}
             (None, _) => line.word("null"),
         }
@@ -210,7 +218,7 @@ fn line(
 
 #[cfg(test)]
 mod tests {
-    use record::SenderState;
+    use record::{BbrPhase, BbrState, SenderState};
     use units::{Bytes, Offset};
 
     use super::*;
@@ -267,6 +275,62 @@ mod tests {
         assert_eq!(
             json.lines().next().unwrap(),
             r#"{"time_s":0.000000000,"flow":"up","cwnd_bytes":1000,"ssthresh_bytes":null}"#
+        );
+    }
+
+    #[test]
+    fn the_model_of_bbr_has_names_rates_packets_and_gains() {
+        let columns =
+            "bbr_mode,bbr_phase,bbr_bw_hi,bbr_bw_lo,bbr_inflight_hi,bbr_inflight_lo,bbr_pacing_gain,bbr_cwnd_gain";
+        let bbr = |phase, pacing_gain, inflight_hi| {
+            Some(BbrState {
+                phase,
+                bw_hi: 1_250_000,
+                bw_lo: None,
+                inflight_hi,
+                inflight_lo: None,
+                pacing_gain,
+                cwnd_gain: 512,
+                min_rtt_us: None,
+                draws: 0,
+                rounds: 0,
+                wait_us: 0,
+            })
+        };
+        let states = [
+            None,
+            bbr(BbrPhase::Startup, 710, None),
+            bbr(BbrPhase::Refill, 256, Some(17)),
+            bbr(BbrPhase::ProbeRtt, 256, Some(17)),
+        ];
+        let write = |form| {
+            let columns = SeriesColumns::parse(columns).unwrap();
+            let mut collector = Collector::new(columns, Downsampling::None, ["up".to_owned()]);
+            for (millis, bbr) in (0..).zip(states) {
+                let at = Instant::ZERO + Duration::from_millis(millis);
+                collector.add(at, 0, &SenderState { bbr, ..state(1_000, 0) });
+            }
+            let mut out = Vec::new();
+            collector.write(form, &mut out).unwrap();
+            String::from_utf8(out).unwrap()
+        };
+        let csv = write(SeriesFormat::Csv);
+        let rows: Vec<&str> = csv.lines().collect();
+        assert_eq!(
+            rows,
+            [
+                "time_s,flow,bbr_mode,bbr_phase,bbr_bw_hi_bps,bbr_bw_lo_bps,bbr_inflight_hi_packets,\
+                 bbr_inflight_lo_packets,bbr_pacing_gain,bbr_cwnd_gain",
+                "0.000000000,up,,,,,,,,",
+                "0.001000000,up,startup,startup,10000000,,,,2.77344,2.00000",
+                "0.002000000,up,probe_bw,probe_bw_refill,10000000,,17,,1.00000,2.00000",
+                "0.003000000,up,probe_rtt,probe_rtt,10000000,,17,,1.00000,2.00000",
+            ]
+        );
+        let json = write(SeriesFormat::JsonLines);
+        assert_eq!(
+            json.lines().nth(1).unwrap(),
+            r#"{"time_s":0.001000000,"flow":"up","bbr_mode":"startup","bbr_phase":"startup","bbr_bw_hi_bps":10000000,"bbr_bw_lo_bps":null,"bbr_inflight_hi_packets":null,"bbr_inflight_lo_packets":null,"bbr_pacing_gain":2.77344,"bbr_cwnd_gain":2.00000}"#
         );
     }
 

@@ -116,6 +116,14 @@ pub enum BbrPhase {
 }
 
 impl BbrPhase {
+    /// Its mode in lower case (`enum bbr_mode`).
+    pub const fn mode(self) -> &'static str {
+        match self {
+            Self::Up | Self::Down | Self::Cruise | Self::Refill => "probe_bw",
+            Self::Startup | Self::Drain | Self::ProbeRtt => self.name(),
+        }
+    }
+
     /// Its name in lower case, as `ss` and qlog write phases.
     pub const fn name(self) -> &'static str {
         match self {

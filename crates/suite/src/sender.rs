@@ -33,15 +33,16 @@ impl fmt::Display for SenderError {
 impl core::error::Error for SenderError {}
 
 /// Profiles that a congestion control given alone belongs to.
-const HOME: [(&str, &str); 4] = [
+const HOME: [(&str, &str); 5] = [
     ("reno", "linux-6.18"),
     ("cubic", "linux-6.18"),
     ("bbr", "linux-6.18"),
+    ("bbr3", "linux-6.18"),
     ("newreno", "freebsd-main"),
 ];
 
 impl SuiteSender {
-    /// Reads `PROFILE/CC`, or `CC` alone for `reno`, `cubic` and `bbr` (Linux) and `newreno`
+    /// Reads `PROFILE/CC`, or `CC` alone for `reno`, `cubic`, `bbr` and `bbr3` (Linux) and `newreno`
     /// (FreeBSD).
     ///
     /// # Errors

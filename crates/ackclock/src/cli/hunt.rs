@@ -20,7 +20,7 @@ files.";
 #[derive(Debug, Args)]
 #[command(after_help = HUNT_EXAMPLES)]
 pub(crate) struct HuntArgs {
-    /// The sender: PROFILE/CC, or reno, cubic, bbr (Linux), newreno (FreeBSD)
+    /// The sender: PROFILE/CC, or reno, cubic, bbr, bbr3 (Linux), newreno (FreeBSD)
     #[arg(long, value_name = "SENDER")]
     pub(crate) cc: String,
     /// What makes a world bad: starvation, utilisation, delay, loss

@@ -108,7 +108,7 @@ The DSCP of flent's streams has no effect here; a ping is a request and its resp
 /// Arguments of a test of flent.
 #[derive(Debug, Args)]
 pub(crate) struct FlentArgs {
-    /// The sender of all streams: PROFILE/CC, or reno, cubic, bbr (Linux), newreno (FreeBSD)
+    /// The sender of all streams: PROFILE/CC, or reno, cubic, bbr, bbr3 (Linux), newreno (FreeBSD)
     #[arg(long, value_name = "SENDER")]
     pub(crate) cc: String,
     /// Another value of a knob of the sender (may be given several times)
@@ -149,7 +149,7 @@ pub(crate) struct FlentArgs {
 /// Arguments of a suite.
 #[derive(Debug, Args)]
 pub(crate) struct SuiteArgs {
-    /// The sender under test: PROFILE/CC, or reno, cubic, bbr (Linux), newreno (FreeBSD)
+    /// The sender under test: PROFILE/CC, or reno, cubic, bbr, bbr3 (Linux), newreno (FreeBSD)
     #[arg(long, value_name = "SENDER")]
     pub(crate) cc: String,
     /// Another value of a knob of the sender under test (may be given several times)

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use logs::series::Collector;
+use logs::series::{Collector, ColumnForm};
 use sim::scenario::Scenario;
 
 use super::{ColumnKind, ParquetCell, ParquetColumn, ParquetTable, of_run};
@@ -24,7 +24,11 @@ pub fn write_series<W: Write + Send>(
         ParquetColumn::new("flow", ColumnKind::Text, "", "name of the flow"),
     ];
     columns.extend(known.iter().map(|column| {
-        let kind = if column.decimals == 0 { ColumnKind::Whole } else { ColumnKind::Number };
+        let kind = match column.form {
+            ColumnForm::Decimal(0) => ColumnKind::Whole,
+            ColumnForm::Decimal(_) => ColumnKind::Number,
+            ColumnForm::Name(_) => ColumnKind::Text,
+        };
         ParquetColumn::new(column.name, kind, column.unit(), column.help)
     }));
     let mut table = ParquetTable::new(&columns, &of_run("series", scenario, sha256), out)?;
@@ -34,11 +38,14 @@ pub fn write_series<W: Write + Send>(
             ParquetCell::Whole(at.as_nanos()),
             ParquetCell::Text(flow),
         ];
-        let cells = known.iter().zip(values).map(|(column, value)| match column.decimals {
-            0 => ParquetCell::from(*value),
-            decimals => {
+        let cells = known.iter().zip(values).map(|(column, value)| match (column.form, *value) {
+            (ColumnForm::Decimal(0), value) => ParquetCell::from(value),
+            (ColumnForm::Decimal(decimals), value) => {
                 ParquetCell::from(value.map(|value| value as f64 / 10_u64.pow(decimals) as f64))
             }
+            (form, value) => value
+                .and_then(|value| form.name(value))
+                .map_or(ParquetCell::None, ParquetCell::Text),
         });
         table.push(head.into_iter().chain(cells))
     })?;

@@ -1,6 +1,6 @@
 //! The available columns of a sender's state.
 
-use record::Sender;
+use record::{BbrPhase, BbrState, Sender};
 use units::{Bytes, Duration, Rate};
 
 /// A column of a sender's state.
@@ -10,9 +10,28 @@ pub struct SeriesColumn {
     pub name: &'static str,
     /// Description.
     pub help: &'static str,
-    /// Decimals.
-    pub decimals: u32,
+    /// How its values are written.
+    pub form: ColumnForm,
     pub(super) field: SeriesField,
+}
+
+/// How the integer values of a column are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ColumnForm {
+    /// As a number with this many decimals: 0, 3 or 5.
+    Decimal(u32),
+    /// As the name at this index.
+    Name(&'static [&'static str]),
+}
+
+impl ColumnForm {
+    /// The name of a value; `None` for numbers.
+    pub fn name(self, value: u64) -> Option<&'static str> {
+        match self {
+            Self::Decimal(_) => None,
+            Self::Name(names) => names.get(usize::try_from(value).ok()?).copied(),
+        }
+    }
 }
 
 /// Field of the sender's state that a column is read from.
@@ -36,9 +55,47 @@ pub(super) enum SeriesField {
     Rto,
     Pacing,
     InRecovery,
+    BbrMode,
+    BbrPhase,
+    BbrBwHi,
+    BbrBwLo,
+    BbrInflightHi,
+    BbrInflightLo,
+    BbrPacingGain,
+    BbrCwndGain,
+}
+
+/// Phases of BBR by their number, and the modes that they belong to.
+const BBR_PHASES: &[&str] = &bbr_names(false);
+const BBR_MODES: &[&str] = &bbr_names(true);
+
+const fn bbr_names(modes: bool) -> [&'static str; 7] {
+    use BbrPhase::{Cruise, Down, Drain, ProbeRtt, Refill, Startup, Up};
+    let phases = [Startup, Drain, ProbeRtt, Up, Down, Cruise, Refill];
+    let (mut names, mut place) = ([""; 7], 0);
+    while place < phases.len() {
+        let phase = phases[place];
+        names[phase as usize] = if modes { phase.mode() } else { phase.name() };
+        place += 1;
+    }
+    names
 }
 
 impl SeriesField {
+    /// Fields of the model of BBR.
+    pub(super) const BBR: [Self; 8] = [
+        Self::BbrMode,
+        Self::BbrPhase,
+        Self::BbrBwHi,
+        Self::BbrBwLo,
+        Self::BbrInflightHi,
+        Self::BbrInflightLo,
+        Self::BbrPacingGain,
+        Self::BbrCwndGain,
+    ];
+    /// Bit mask of these.
+    pub(super) const OF_BBR: u32 = Self::bits(&Self::BBR);
+
     /// Bit mask of the fields.
     pub(super) const fn bits(fields: &[Self]) -> u32 {
         let (mut bits, mut place) = (0, 0);
@@ -72,12 +129,42 @@ impl SeriesField {
             Self::Rto => sender.rto().as_nanos(),
             Self::Pacing => return sender.pacing().map(Rate::bits_per_second),
             Self::InRecovery => u64::from(sender.in_recovery()),
+            Self::BbrMode
+            | Self::BbrPhase
+            | Self::BbrBwHi
+            | Self::BbrBwLo
+            | Self::BbrInflightHi
+            | Self::BbrInflightLo
+            | Self::BbrPacingGain
+            | Self::BbrCwndGain => return self.of_bbr(&sender.bbr()?),
         })
+    }
+
+    /// A value of the model of BBR.
+    #[cold]
+    fn of_bbr(self, bbr: &BbrState) -> Option<u64> {
+        // 256ths with five decimals, as `ss` writes them.
+        let gain = |gain: u32| Some((u64::from(gain) * 100_000 + 128) / 256);
+        let bits = |bytes: u64| bytes.saturating_mul(8);
+        match self {
+            Self::BbrMode => Some(match bbr.phase {
+                BbrPhase::Down | BbrPhase::Cruise | BbrPhase::Refill => BbrPhase::Up as u64,
+                phase => phase as u64,
+            }),
+            Self::BbrPhase => Some(bbr.phase as u64),
+            Self::BbrBwHi => Some(bits(bbr.bw_hi)),
+            Self::BbrBwLo => bbr.bw_lo.map(bits),
+            Self::BbrInflightHi => bbr.inflight_hi.map(u64::from),
+            Self::BbrInflightLo => bbr.inflight_lo.map(u64::from),
+            Self::BbrPacingGain => gain(bbr.pacing_gain),
+            Self::BbrCwndGain => gain(bbr.cwnd_gain),
+            _ => None,
+        }
     }
 }
 
 /// All columns. Times are stored in nanoseconds and written in microseconds.
-pub const COLUMNS: [SeriesColumn; 18] = [
+pub const COLUMNS: [SeriesColumn; 26] = [
     column("snd_una_bytes", 0, "oldest byte not acknowledged, from 0", SeriesField::SndUna),
     column("snd_nxt_bytes", 0, "next byte to send", SeriesField::SndNxt),
     column("snd_max_bytes", 0, "highest byte sent, plus one", SeriesField::SndMax),
@@ -121,6 +208,29 @@ pub const COLUMNS: [SeriesColumn; 18] = [
     column("rto_us", 3, "current retransmission timeout", SeriesField::Rto),
     column("pacing_bps", 0, "pacing rate; none without pacing", SeriesField::Pacing),
     column("in_recovery", 0, "1 in fast recovery", SeriesField::InRecovery),
+    named("bbr_mode", BBR_MODES, "mode of BBR version 3", SeriesField::BbrMode),
+    named("bbr_phase", BBR_PHASES, "mode, and phase of ProbeBW", SeriesField::BbrPhase),
+    column("bbr_bw_hi_bps", 0, "maximum bandwidth of two cycles", SeriesField::BbrBwHi),
+    column(
+        "bbr_bw_lo_bps",
+        0,
+        "short-term bound of the bandwidth; none while unset",
+        SeriesField::BbrBwLo,
+    ),
+    column(
+        "bbr_inflight_hi_packets",
+        0,
+        "long-term bound of the flight; none while unset",
+        SeriesField::BbrInflightHi,
+    ),
+    column(
+        "bbr_inflight_lo_packets",
+        0,
+        "short-term bound of the flight; none while unset",
+        SeriesField::BbrInflightLo,
+    ),
+    column("bbr_pacing_gain", 5, "gain of the pacing rate", SeriesField::BbrPacingGain),
+    column("bbr_cwnd_gain", 5, "gain of the window", SeriesField::BbrCwndGain),
 ];
 
 const fn column(
@@ -129,8 +239,17 @@ const fn column(
     help: &'static str,
     field: SeriesField,
 ) -> SeriesColumn {
-    assert!(decimals == 0 || decimals == 3, "as they are written");
-    SeriesColumn { name, help, decimals, field }
+    assert!(matches!(decimals, 0 | 3 | 5), "as they are written");
+    SeriesColumn { name, help, form: ColumnForm::Decimal(decimals), field }
+}
+
+const fn named(
+    name: &'static str,
+    names: &'static [&'static str],
+    help: &'static str,
+    field: SeriesField,
+) -> SeriesColumn {
+    SeriesColumn { name, help, form: ColumnForm::Name(names), field }
 }
 
 fn thousandths(bytes: Bytes, mss: Bytes) -> u64 {
@@ -140,13 +259,19 @@ fn thousandths(bytes: Bytes, mss: Bytes) -> u64 {
 impl SeriesColumn {
     /// Its name without the unit, if that is unique.
     pub fn short(&self) -> &'static str {
-        let units = ["_bytes", "_us", "_bps"];
+        let units = ["_bytes", "_us", "_bps", "_packets"];
         units.iter().find_map(|unit| self.name.strip_suffix(unit)).unwrap_or(self.name)
     }
 
-    /// The unit in its name: `B`, `us`, `bit/s`, `MSS`; empty for none.
+    /// The unit in its name: `B`, `us`, `bit/s`, `MSS`, `packets`; empty for none.
     pub fn unit(&self) -> &'static str {
-        let units = [("_bytes", "B"), ("_us", "us"), ("_bps", "bit/s"), ("_mss", "MSS")];
+        let units = [
+            ("_bytes", "B"),
+            ("_us", "us"),
+            ("_bps", "bit/s"),
+            ("_mss", "MSS"),
+            ("_packets", "packets"),
+        ];
         units.iter().find(|(end, _)| self.name.ends_with(end)).map_or("", |(_, unit)| unit)
     }
 }

@@ -4,6 +4,7 @@
 //! and one equal to the last no copy.
 
 use record::Sender;
+use units::unlikely;
 
 use super::columns::{COLUMNS, SeriesField};
 
@@ -136,7 +137,18 @@ impl SeriesRow {
             changed |= self.read_field(sender, wanted, last, Pacing);
             changed |= self.read_field(sender, wanted, last, InRecovery);
         }
+        if unlikely(wanted & SeriesField::OF_BBR != 0) {
+            changed |= self.read_bbr(sender, wanted, last);
+        }
         changed | (self.known ^ last.known)
+    }
+
+    /// Reads the wanted fields of the model of BBR.
+    #[cold]
+    fn read_bbr(&mut self, sender: &impl Sender, wanted: u32, last: &Self) -> u32 {
+        SeriesField::BBR.into_iter().fold(0, |changed, field| {
+            changed | self.read_field(sender, wanted, last, field)
+        })
     }
 
     #[inline(always)]
