@@ -143,7 +143,10 @@ fn replay_all(place: &Path) -> u8 {
     garbled |= verdict.garbled;
     if replayed == 0 && !garbled {
         let kinds = KINDS.map(|(kind, _)| kind).join(", ");
-        eprintln!("{}: nothing to replay: no *{ENDING} of {kinds}", place.display());
+        eprintln!(
+            "{}: nothing to replay: no *{ENDING} of {kinds}, no recording of BBR version 3 (bbr3-*.gz)",
+            place.display()
+        );
     }
     match (replayed, differ, garbled) {
         (0, ..) | (_, _, true) => 2,

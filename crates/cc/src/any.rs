@@ -7,6 +7,7 @@ use crate::contract::{
     LostSegment, RateController, RateSample, RecoveryEnd, RttSample, WindowChange,
     WindowController,
 };
+use crate::bbr3::ProbeDraw;
 use crate::cubic::{FreeBsdCubic, LinuxCubic, RfcCubic};
 use crate::external::{ControllerError, ExternalController};
 use crate::{Bbr, Bbr3, BbrDraft, LinuxReno, NewReno};
@@ -265,6 +266,13 @@ impl AnyController {
             AnyKind::Bbr3(cc) => Some(RateBased::Bbr3(cc)),
             AnyKind::BbrDraft(cc) => Some(RateBased::BbrDraft(cc)),
             _ => None,
+        }
+    }
+
+    /// Replaces what BBR version 3 drew for its current cycle, which has just begun; nothing with another controller.
+    pub fn redraw(&mut self, draw: ProbeDraw) {
+        if let AnyKind::Bbr3(cc) = &mut self.which {
+            cc.redraw(draw);
         }
     }
 

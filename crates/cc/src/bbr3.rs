@@ -288,6 +288,12 @@ impl Bbr3 {
         [self.inflight_hi, self.inflight_lo].map(|bound| (bound != UNSET).then_some(bound))
     }
 
+    /// Replaces the draw of the current cycle, which has just begun.
+    pub const fn redraw(&mut self, draw: ProbeDraw) {
+        self.draw = draw;
+        self.rounds_since_probe = draw.rounds;
+    }
+
     /// The draw of the current cycle, and the number of draws made.
     pub const fn draw(&self) -> (ProbeDraw, u32) {
         (self.draw, self.draws.made())

@@ -218,6 +218,7 @@ impl HalfConnection {
             rtt: news.rtt,
             window: self.window.size,
             flight: self.board.flight(),
+            retransmitted: 0,
         });
     }
 

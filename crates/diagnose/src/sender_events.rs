@@ -47,6 +47,8 @@ pub struct SenderEvent {
     pub window: u64,
     /// Largest flight from then until the next event, in bytes.
     pub flight: u64,
+    /// Bytes retransmitted from then until the next event.
+    pub retransmitted: u64,
 }
 
 /// The first events of a sender, up to `capacity`.
@@ -76,6 +78,15 @@ impl SenderEventLog {
             && let Some(last) = self.events.last_mut()
         {
             last.flight = last.flight.max(flight);
+        }
+    }
+
+    /// Counts a retransmission after the last event.
+    pub(crate) fn retransmitted(&mut self, bytes: u64) {
+        if self.most > 0
+            && let Some(last) = self.events.last_mut()
+        {
+            last.retransmitted += bytes;
         }
     }
 }

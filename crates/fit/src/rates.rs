@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 
-use cc::{DeliveryRate, RateSample};
+use cc::{DeliveryRate, LostSegment, PathSignals, RateSample, TxSample};
 use diagnose::sender_events::SenderEvent;
 use units::{Duration, Instant};
 
@@ -22,6 +22,9 @@ struct ReplayDelivery {
     total: u64,
     /// Send time of the newest of them (`first_tx_mstamp`).
     left: Instant,
+    /// Packets lost by then, and the largest flight in packets until the next event.
+    lost: u64,
+    flight: u64,
 }
 
 /// Deliveries and pacing of one sender.
@@ -38,6 +41,8 @@ pub(crate) struct ReplayRates {
     min_rtt: Duration,
     /// Packets in flight after the previous event.
     flight_bytes: u64,
+    /// Packets lost in total: those retransmitted.
+    lost: u64,
 }
 
 fn narrow(n: u64) -> u32 {
@@ -52,7 +57,7 @@ fn bytes_in(rate: u64, time: Duration) -> u64 {
 impl ReplayRates {
     /// Starts with the first data sent at `at`.
     pub(crate) fn new(at: Instant, mss: u64) -> Self {
-        let first = ReplayDelivery { at, total: 1, left: at };
+        let first = ReplayDelivery { at, total: 1, left: at, lost: 0, flight: 0 };
         Self {
             mss: mss.max(1),
             deliveries: VecDeque::from([first]),
@@ -62,20 +67,61 @@ impl ReplayRates {
             rtt: Duration::ZERO,
             min_rtt: Duration::MAX,
             flight_bytes: 0,
+            lost: 0,
         }
     }
 
     /// Restarts after an idle period: nothing was in flight before `at`.
     pub(crate) fn restart(&mut self, at: Instant) {
-        self.deliveries.push_back(ReplayDelivery { at, total: self.total, left: at });
+        let (total, lost) = (self.total, self.lost);
+        self.deliveries.push_back(ReplayDelivery { at, total, left: at, lost, flight: 0 });
     }
 
-    /// Returns the rate sample of an event that delivered data.
-    pub(crate) fn sample(&mut self, turn: &SenderEvent, srtt: Duration, ticks: u64) -> RateSample {
+    /// The last delivery before the packets that an event with this round trip delivers were sent.
+    fn before(&self, turn: &SenderEvent) -> Option<&ReplayDelivery> {
+        let rtt = if turn.rtt.is_zero() { self.rtt } else { turn.rtt };
+        let sent = turn.at.saturating_sub(rtt);
+        let before = self.deliveries.partition_point(|one| one.at <= sent).saturating_sub(1);
+        self.deliveries.get(before)
+    }
+
+    /// Counts what an event shows to be lost, by what is retransmitted after it; `None` without.
+    pub(crate) fn lose(&mut self, turn: &SenderEvent) -> Option<LostSegment> {
+        let packets = turn.retransmitted.div_ceil(self.mss);
+        if packets == 0 {
+            return None;
+        }
+        self.lost += packets;
+        let before = self.before(turn)?;
+        Some(LostSegment {
+            now: turn.at,
+            packets: narrow(packets),
+            in_flight: narrow(before.flight),
+            lost_since: narrow(self.lost - before.lost),
+            app_limited: false,
+            sacked_before: false,
+            delivered: self.total,
+        })
+    }
+
+    /// Returns the rate sample of an event that delivered data; `limited`: the window limits the flight.
+    pub(crate) fn sample(
+        &mut self,
+        turn: &SenderEvent,
+        srtt: Duration,
+        ticks: u64,
+        limited: bool,
+    ) -> RateSample {
         let packets = turn.delivered.div_ceil(self.mss);
         self.total += packets;
         let mut left = self.deliveries.back().map_or(turn.at, |last| last.left);
         let mut rate = None;
+        let mut tx = TxSample::default();
+        if let Some(before) = self.before(turn) {
+            tx.in_flight = narrow(before.flight);
+            tx.lost = narrow(self.lost - before.lost);
+            tx.delivered = narrow(self.total - before.total);
+        }
         if !turn.rtt.is_zero() {
             (self.rtt, self.min_rtt) = (turn.rtt, self.min_rtt.min(turn.rtt));
             let sent = turn.at.saturating_sub(turn.rtt);
@@ -91,15 +137,17 @@ impl ReplayRates {
             }
             left = left.max(sent);
         }
-        self.deliveries.push_back(ReplayDelivery { at: turn.at, total: self.total, left });
+        let (at, total, lost) = (turn.at, self.total, self.lost);
+        let flight = turn.flight.div_ceil(self.mss);
+        self.deliveries.push_back(ReplayDelivery { at, total, left, lost, flight });
         self.forget(turn.at);
         RateSample {
             ticks,
             rate,
             acked: narrow(packets),
-            losses: 0,
+            losses: narrow(turn.retransmitted.div_ceil(self.mss)),
             delivered: self.total,
-            lost: 0,
+            lost: self.lost,
             delivered_at: turn.at,
             rtt_us: (!turn.rtt.is_zero()).then(|| narrow(turn.rtt.as_micros())),
             ack_delayed: turn.delivered < self.mss,
@@ -107,7 +155,7 @@ impl ReplayRates {
             prior_in_flight: narrow(self.flight_bytes),
             in_flight: narrow(self.flight_bytes.saturating_sub(packets)),
             until_next_departure: Duration::ZERO,
-            signals: cc::PathSignals::NONE,
+            signals: PathSignals { now: at, tx, window_limited: limited, ..PathSignals::NONE },
         }
     }
 
@@ -172,6 +220,7 @@ mod tests {
             rtt: Duration::from_millis(rtt_ms),
             window: 1 << 20,
             flight,
+            retransmitted: 0,
         }
     }
 
@@ -179,22 +228,22 @@ mod tests {
     fn a_rate_covers_deliveries_since_the_newest_packet_was_sent() {
         let mut rates = ReplayRates::new(Instant::ZERO, 1_000);
         // Two packets of the initial burst, delivered after ten milliseconds.
-        let rate = rates.sample(&turn(10, 2_000, 10, 10_000), Duration::ZERO, 0).rate.unwrap();
+        let rate = rates.sample(&turn(10, 2_000, 10, 10_000), Duration::ZERO, 0, false).rate.unwrap();
         assert_eq!((rate.delivered, rate.interval_us, rate.prior_delivered), (2, 10_000, 1));
         // The other eight, a millisecond later.
-        let rate = rates.sample(&turn(11, 8_000, 11, 10_000), Duration::ZERO, 0).rate.unwrap();
+        let rate = rates.sample(&turn(11, 8_000, 11, 10_000), Duration::ZERO, 0, false).rate.unwrap();
         assert_eq!((rate.delivered, rate.interval_us), (10, 11_000));
         // Packets sent at 10 ms had three delivered before them.
-        let rate = rates.sample(&turn(20, 4_000, 10, 0), Duration::ZERO, 0).rate.unwrap();
+        let rate = rates.sample(&turn(20, 4_000, 10, 0), Duration::ZERO, 0, false).rate.unwrap();
         assert_eq!((rate.delivered, rate.interval_us, rate.prior_delivered), (12, 10_000, 3));
         // A retransmission gives no rate sample.
-        assert_eq!(rates.sample(&turn(21, 1_000, 0, 0), Duration::ZERO, 0).rate, None);
+        assert_eq!(rates.sample(&turn(21, 1_000, 0, 0), Duration::ZERO, 0, false).rate, None);
     }
 
     #[test]
     fn paced_flight_is_the_bytes_of_a_round_trip() {
         let mut rates = ReplayRates::new(Instant::ZERO, 1_000);
-        let _ = rates.sample(&turn(10, 1_000, 10, 0), Duration::ZERO, 0);
+        let _ = rates.sample(&turn(10, 1_000, 10, 0), Duration::ZERO, 0, false);
         assert_eq!(rates.paced_flight(&turn(10, 0, 0, 0)), None);
         rates.pace(&turn(10, 0, 0, 0), 1_000_000);
         rates.pace(&turn(15, 0, 0, 0), 2_000_000);

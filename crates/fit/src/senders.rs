@@ -7,7 +7,8 @@
 //! the first byte; they are never set to recorded values.
 //!
 //! The flight of a controller that paces (BBR) is limited by its rate in the recorded round trip,
-//! if that is less than its window.
+//! if that is less than its window. BBR version 3 probes at random times, which are those that match
+//! best (`probe_cycles`); lost is what is retransmitted.
 //!
 //! Assumptions: recoveries and timeouts start and end as in the capture; the candidate only sets
 //! the window. The window within a FreeBSD recovery is not modelled, so that a timeout within one,
@@ -27,6 +28,10 @@ use packet::Dir;
 use tcp::profile::{Family, TcpProfile};
 use units::{Duration, Instant, Offset, RandomStream};
 
+mod probe_cycles;
+
+use probe_cycles::ProbeCycles;
+
 use crate::PeerSystem;
 use crate::peaks::{ROUNDS, peaks};
 use crate::rates::ReplayRates;
@@ -41,10 +46,11 @@ const FITS: f64 = 0.05;
 const AS_GOOD: f64 = 0.005;
 
 /// Candidates: profile and congestion control.
-const CANDIDATES: [(&str, &str); 10] = [
+const CANDIDATES: [(&str, &str); 11] = [
     ("linux-6.18", "cubic"),
     ("linux-6.18", "reno"),
     ("linux-6.18", "bbr"),
+    ("linux-6.18", "bbr3"),
     ("freebsd-14.3", "cubic"),
     ("freebsd-14.3", "newreno"),
     ("freebsd-13.2", "cubic"),
@@ -118,6 +124,7 @@ pub fn guesses(analysis: &Analysis) -> Vec<Guess> {
 }
 
 /// A candidate that processes the recorded events.
+#[derive(Clone)]
 struct SenderReplay<'a> {
     cc: AnyController,
     flow: &'a FlowAnalysis,
@@ -191,8 +198,10 @@ impl<'a> SenderReplay<'a> {
     fn compare(mut self, peaks: &[usize], mut guess: Guess) -> Option<Guess> {
         let mut next = peaks.iter().peekable();
         guess.slow_start_only = true;
+        let mut cycles = ProbeCycles::default();
         for (n, turn) in self.flow.turns.iter().enumerate() {
             self.hear(turn);
+            cycles.follow(&mut self, n, peaks);
             if next.next_if(|&&peak| peak == n).is_some() {
                 guess.misfit += self.off(turn);
                 guess.rounds += 1;
@@ -295,13 +304,17 @@ impl<'a> SenderReplay<'a> {
                 pacing_rate,
             });
         }
-        if let Some(rates) = &mut self.rates
-            && turn.delivered > 0
-        {
-            let sample = rates.sample(turn, self.srtt, ticks);
-            let _ = self.cc.on_rate_sample(&sample);
-        }
         let mss = self.flow.mss.max(1);
+        if let Some(rates) = &mut self.rates {
+            if let Some(lost) = rates.lose(turn) {
+                self.cc.on_segment_lost(&lost);
+            }
+            if turn.delivered > 0 {
+                let limited = self.most * mss + mss >= self.cc.control().window.get();
+                let sample = rates.sample(turn, self.srtt, ticks, limited);
+                let _ = self.cc.on_rate_sample(&sample);
+            }
+        }
         // tcp_check_sack_reordering.
         self.reordering = self.reordering.max(turn.late.div_ceil(mss));
         let counts = match self.family {

@@ -1,6 +1,7 @@
 //! A kernel's clock: coarse ticks for timers, milliseconds for timestamps.
 
 mod device;
+mod fair_server;
 
 pub(crate) use device::GuestTimer;
 

@@ -18,7 +18,7 @@ use machine::Cx;
 use record::{Cause, Recorder};
 use recovery::RttEstimator;
 use recovery::delivery_rate::{DeliveryRateSample, DeliveryRates};
-use units::{Duration, Instant, Offset};
+use units::{Duration, Instant, Offset, unlikely};
 
 use crate::connection::Connection;
 use crate::state::SendSide;
@@ -50,6 +50,8 @@ impl SendSide {
                 tracks_tx,
                 call: (!conn.clock.is_exact())
                     .then(|| (conn.clock.exact(now) + conn.clock.reading(), 0)),
+                awaited_push: None,
+                reached_push: None,
                 acks_probe: false,
                 echoed: false,
                 probe_app_limited: false,
@@ -172,6 +174,10 @@ impl SendSide {
             || (self.scoreboard.any_lost() && !self.holds_retransmissions());
         if let Some(until) = self.call_reaches(conn, now).filter(|_| wants) {
             timers.reach_output(until);
+            let push = self.pushed_until(conn).map(|end| (until, end));
+            if let Some(rates) = &mut self.rates {
+                rates.awaited_push = push;
+            }
             return true;
         }
         let Some(rates) = &self.rates else { return false };
@@ -204,6 +210,25 @@ impl SendSide {
     pub(crate) fn end_write_turn(&mut self) {
         if let Some(rates) = &mut self.rates {
             rates.call = None;
+            rates.reached_push = None;
+        }
+    }
+
+    /// The output that pacing, or a call of the application that has read the clock by now, asks for begins.
+    pub(crate) fn reach_call(&mut self, conn: &Connection, now: Instant) {
+        if let Some(rates) = &mut self.rates {
+            let now = conn.clock.exact(now);
+            let due = |&mut (at, _): &mut (Instant, Offset)| at <= now;
+            rates.reached_push = rates.awaited_push.take_if(due).map(|(_, end)| end);
+        }
+    }
+
+    /// End of what tcp_push_one sends in the output of a write in progress.
+    pub(crate) fn pushed_until(&self, conn: &Connection) -> Option<Offset> {
+        match &self.call.write {
+            Some(write) => Some(write.pushed()),
+            None if unlikely(!conn.clock.is_exact()) => self.rates.as_ref()?.reached_push,
+            None => None,
         }
     }
 

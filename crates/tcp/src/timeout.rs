@@ -6,7 +6,7 @@ use cc::{CongestionSignal as Sign, Controller};
 use machine::Cx;
 use packet::Timestamps;
 use record::{Cause, Event, Purpose, Recorder};
-use units::Bytes;
+use units::{Bytes, unlikely};
 
 use crate::connection::Connection;
 use crate::endpoint::{TcpEndpoint, TcpState};
@@ -39,6 +39,9 @@ impl TcpEndpoint {
             Purpose::Pacing => {
                 snd.release_retransmissions();
                 snd.call_output();
+                if unlikely(!conn.clock.is_exact()) {
+                    snd.reach_call(conn, cx.now);
+                }
                 return;
             }
         };

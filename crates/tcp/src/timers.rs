@@ -228,7 +228,9 @@ impl Timers {
     #[cold]
     fn next_by_device(&self) -> Instant {
         let Some(device) = &self.device else { return Instant::MAX };
-        let direct = if device.paces() { u64::MAX } else { nanos(self.get(Purpose::Pacing)) };
+        // One set for the instant of the event is set by the clock, which shows less.
+        let pacing = nanos(self.get(Purpose::Pacing)).max(device.now());
+        let direct = if device.paces() { u64::MAX } else { pacing };
         match direct.min(device.output_at()).min(device.next_for_connection(self.on_wheel())) {
             u64::MAX => Instant::MAX,
             at => Instant::from_nanos(at),

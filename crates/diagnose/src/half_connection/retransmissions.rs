@@ -143,6 +143,7 @@ impl HalfConnection {
         counts.spurious += if sent.is_spurious { sent.packets } else { 0 };
         counts.retransmitted_bytes += bytes;
         self.rounds.log.now.retransmission += bytes;
+        self.events.retransmitted(bytes);
         let of_rto = sent.trigger == RecoveryTrigger::Timer;
         let is_timer = of_rto || sent.trigger == RecoveryTrigger::Probe;
         let in_progress = self.recovery.time_use().unwrap_or(TimeUse::Window);

@@ -9,12 +9,12 @@
 //! show the time yet, it is programmed again for at least 500 ns. Whatever programs it anew changes how late the next timer
 //! is: the tick, which a process restarts when it runs, and which stops in the turn of the idle loop after it has fired; the
 //! earliest timer of the wheel, for which the stopped tick waits; a process of the recorder that reads the state of the
-//! connections at a fixed interval; and timers of the kernel itself (the pool of random numbers, work every 5 s, the server
-//! of the scheduler's fair class).
-//!
-//! Not modelled: that server where no recorder runs, and its second timer of inactivity (inactive_task_timer).
+//! connections at a fixed interval; and timers of the kernel itself (the pool of random numbers, work every 5 s, the
+//! `server` of the scheduler's fair class).
 
 use serde::{Deserialize, Serialize};
+
+use super::fair_server::FairServer;
 
 /// Least time in nanoseconds after which the device fires (`TIMER_MIN_DELTA`).
 const LEAST: u64 = 500;
@@ -23,11 +23,6 @@ const NEVER: u64 = u64::MAX;
 const READINGS_OF_OPEN: u64 = 2;
 /// Interrupts that are calculated in advance to find one that concerns the connection.
 const MOST_AHEAD: u32 = 1 << 16;
-/// When the server of the scheduler's fair class first wakes, to leave 50 ms of its period of 1 s, and its period.
-const FIRST_SERVED: u64 = 950_000_000;
-/// It replenishes itself then, past its first deadline.
-const REPLENISHED: u64 = 1_002_000_000;
-const PERIOD: u64 = 1_000_000_000;
 /// When work of the kernel that no idle machine wakes for is due first, and how often (deferrable delayed work, every 5 s in
 /// the steps of the wheel).
 const FIRST_WORK: u64 = 2_048_000_000;
@@ -43,6 +38,7 @@ enum MachineTimer {
     Tick,
     Sampler,
     Server,
+    Inactivity,
     Pacing,
 }
 
@@ -75,9 +71,11 @@ pub(crate) struct GuestTimer {
     got_tick: bool,
     /// When the recorder's process wakes.
     sample: u64,
-    /// When the timer of the scheduler's server expires, and whether that ended its first period.
-    server: u64,
+    /// The scheduler's server, and whether it may run and has nothing to.
+    server: FairServer,
     served: bool,
+    /// No packet has arrived or was sent yet.
+    fresh: bool,
     /// When the kernel's own work is due, which waits for a tick.
     work: u64,
     /// Deadline of the pacing timer while it runs, or of that of compressed ACKs.
@@ -118,8 +116,9 @@ impl GuestTimer {
             waits_for: NEVER,
             got_tick: false,
             sample: NEVER,
-            server: NEVER,
+            server: FairServer::new(),
             served: false,
+            fresh: true,
             work: FIRST_WORK,
             pacing: NEVER,
             compressed: None,
@@ -142,10 +141,8 @@ impl GuestTimer {
         let at = now.saturating_sub(READINGS_OF_OPEN * self.step);
         let began = self.shown(at);
         (self.began, self.now) = (Some(began), at);
+        self.fresh = false;
         self.count(at);
-        if self.every > 0 {
-            self.server = began + FIRST_SERVED;
-        }
         self.run_process(at);
         self.now = now;
     }
@@ -188,8 +185,11 @@ impl GuestTimer {
         if self.sample_expires() < first.0 {
             first = (self.sample_expires(), MachineTimer::Sampler);
         }
-        if self.server < first.0 {
-            first = (self.server, MachineTimer::Server);
+        if self.server.timer() < first.0 {
+            first = (self.server.timer(), MachineTimer::Server);
+        }
+        if self.server.inactive() < first.0 {
+            first = (self.server.inactive(), MachineTimer::Inactivity);
         }
         if self.pacing < first.0 {
             first = (self.pacing, MachineTimer::Pacing);
@@ -233,8 +233,11 @@ impl GuestTimer {
                 self.woke = true;
             }
         }
-        if self.server <= shown {
-            self.serve(shown);
+        if self.server.timer() <= shown {
+            self.served |= self.server.expire(shown, shown - shown % self.tick);
+        }
+        if self.server.inactive() <= shown {
+            self.server.end_activity();
         }
         if self.sample <= shown {
             self.sample = NEVER;
@@ -251,26 +254,12 @@ impl GuestTimer {
         expired
     }
 
-    /// The timer of the scheduler's server has expired (dl_server_timer): it is replenished once after its first period,
-    /// and its time of inactivity is over at once (inactive_task_timer).
-    const fn serve(&mut self, shown: u64) {
-        let Some(began) = self.began else { return };
-        let since = self.server - began;
-        self.server = match since {
-            FIRST_SERVED => began + REPLENISHED,
-            REPLENISHED => {
-                self.served = true;
-                NEVER
-            }
-            _ => began + ((shown - began) / PERIOD + 1) * PERIOD,
-        };
-    }
-
     /// Ends an event at `now`: timers that were started, the process that was woken, or the idle loop.
     fn finish(&mut self, now: u64, wheel: u64) {
         if core::mem::take(&mut self.served) {
-            self.server = self.shown(now);
-            self.reprogram(now, MachineTimer::Server, self.server);
+            let shown = self.shown(now);
+            self.server.stop(shown, shown - shown % self.tick);
+            self.reprogram(now, MachineTimer::Inactivity, self.server.inactive());
         }
         if core::mem::take(&mut self.sent) {
             self.count(now);
@@ -303,6 +292,13 @@ impl GuestTimer {
 
     /// The machine leaves the idle loop for a process (tick_nohz_idle_exit), which ends at once.
     fn run_process(&mut self, now: u64) {
+        let shown = self.shown(now);
+        let jiffy = shown - shown % self.tick;
+        self.server.wake(shown, jiffy);
+        if self.next == MachineTimer::Inactivity && self.server.inactive() == NEVER {
+            self.force(now);
+        }
+        self.reprogram(now, MachineTimer::Server, self.server.timer());
         self.got_tick = false;
         if self.stopped {
             self.stopped = false;
@@ -310,8 +306,7 @@ impl GuestTimer {
             if self.next == MachineTimer::Tick {
                 self.force(now);
             }
-            let shown = self.shown(now);
-            self.sched = shown - shown % self.tick + self.tick;
+            self.sched = jiffy + self.tick;
             self.waits_for = 0;
             self.reprogram(now, MachineTimer::Tick, self.sched);
         }
@@ -319,6 +314,8 @@ impl GuestTimer {
             self.sample = (now / self.every + 1) * self.every;
             self.reprogram(now, MachineTimer::Sampler, self.sample_expires());
         }
+        self.server.sleep(shown, jiffy);
+        self.reprogram(now, MachineTimer::Inactivity, self.server.inactive());
     }
 
     /// A turn of the idle loop (tick_nohz_idle_stop_tick).
@@ -367,10 +364,11 @@ impl GuestTimer {
         self.now = now;
     }
 
-    /// A packet arrives.
+    /// A packet arrives. For the first of all a worker prepares the secrets of sequence numbers (net_get_random_once).
     pub(crate) const fn arrive(&mut self) {
         self.count(self.now);
         self.interrupted = true;
+        self.woke |= core::mem::replace(&mut self.fresh, false);
     }
 
     /// A packet is sent at `now`.
@@ -478,6 +476,11 @@ impl GuestTimer {
     /// Does the pacing timer run, or is it about to be handled?
     pub(crate) const fn paces(&self) -> bool {
         self.pacing != NEVER || self.started != NEVER || self.due_pacing
+    }
+
+    /// Time of the last event.
+    pub(crate) const fn now(&self) -> u64 {
+        self.now
     }
 
     /// The time that the clock shows now.

@@ -75,7 +75,7 @@ pub(crate) struct WriteCall {
 
 impl WriteCall {
     /// End of what tcp_push_one sends while the write goes on.
-    pub(super) const fn pushed(&self) -> Offset {
+    pub(crate) const fn pushed(&self) -> Offset {
         self.pushed
     }
 }

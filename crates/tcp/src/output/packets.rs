@@ -126,13 +126,13 @@ impl SendSide {
             let limited = segments < most || room < most * mss;
             let at = self.nxt;
             let mut head = unsent;
-            let pushed = self.call.write.filter(|call| at < call.pushed);
+            let pushed = self.pushed_until(conn).filter(|&end| at < end);
             if conn.cfg.tso && !retransmitting {
                 let len = if rule.grows { segments * mss } else { 0 };
                 head = self.grow_head(len).min(unsent);
-                if let Some(call) = pushed {
+                if let Some(end) = pushed {
                     // What follows was not written yet.
-                    head = head.min(call.pushed.since(at).get());
+                    head = head.min(end.since(at).get());
                 }
             }
             let pushed = pushed.is_some();

@@ -40,7 +40,7 @@ impl SendSide {
         if !conn.cfg.tso {
             return end == data_end;
         }
-        let writes = self.call.write.is_some_and(|call| at < call.pushed());
+        let writes = self.pushed_until(conn).is_some_and(|pushed| at < pushed);
         !writes && self.buffer.pushes(end, data_end)
     }
 }

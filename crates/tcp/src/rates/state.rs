@@ -1,7 +1,7 @@
 //! Rates and pacing of a connection.
 
 use recovery::delivery_rate::{DeliveryRateSample, DeliveryRates};
-use units::{Duration, Instant};
+use units::{Duration, Instant, Offset};
 
 /// Rates and pacing of one connection.
 #[derive(Debug, Clone, serde::Deserialize, serde::Serialize)]
@@ -15,6 +15,12 @@ pub(crate) struct RateState {
     /// Where reading the clock takes time in the context of a process: when the call of the application began, and
     /// the bursts sent since; the call that opens the connection reads the clock once before.
     pub(super) call: Option<(Instant, u32)>,
+    /// When that call gets to its output, and the end of what it then sends by tcp_push_one.
+    #[serde(skip)]
+    pub(super) awaited_push: Option<(Instant, Offset)>,
+    /// End of what the output in progress sends by tcp_push_one, where it is that of such a call.
+    #[serde(skip)]
+    pub(super) reached_push: Option<Offset>,
     /// The current acknowledgment may be of a tail loss probe (`rs->is_acking_tlp_retrans_seq`).
     pub(super) acks_probe: bool,
     /// The current acknowledgment echoes congestion (`FLAG_ECE`).

@@ -2,17 +2,20 @@
 //!
 //! The buffer counts memory (`sk_wmem_queued`): payload and, for each packet of the write queue and
 //! of the retransmission queue, its overhead. A burst cut off the head of the write queue is a
-//! packet of its own (tso_fragment), as is what a retransmission cuts off (tcp_fragment); a block
-//! that the peer has SACKed becomes one packet (tcp_shift_skb_data). A write checks for memory
-//! (sk_stream_memory_free) when it begins a packet, not when it fills up the unsent tail. As each full packet is passed to tcp_push_one while it is the only
-//! unsent one, a writer that is not blocked may fill the whole window past `sk_sndbuf`.
+//! packet of its own (tso_fragment), as is what a retransmission cuts off (tcp_fragment); a packet that
+//! the peer has SACKed joins the one before it if that is SACKed too (tcp_shift_skb_data). A write
+//! checks for memory (sk_stream_memory_free) when it begins a packet, not when it fills up the unsent
+//! tail. As each full packet is passed to tcp_push_one while it is the only unsent one, a writer that is
+//! not blocked may fill the whole window past `sk_sndbuf`.
 
+mod flight;
 mod write_queue;
 
 use std::collections::VecDeque;
 
 use units::Offset;
 
+use flight::FlightPackets;
 pub use write_queue::WriteFlags;
 pub(crate) use write_queue::{DeviceLimits, WriteQueue};
 
@@ -73,10 +76,8 @@ pub(super) struct PacketSizes {
     starts: VecDeque<PacketStart>,
     /// The last packet of the write queue.
     tail: PacketEnd,
-    /// Where the packets of the retransmission queue end, if bursts are passed to the card.
-    flight: VecDeque<Offset>,
-    /// Start of the retransmission queue.
-    una: Offset,
+    /// The packets of the retransmission queue, if bursts are passed to the card.
+    flight: FlightPackets,
 }
 
 impl PacketSizes {
@@ -87,8 +88,7 @@ impl PacketSizes {
             starts: VecDeque::new(),
             // What a SYN carries has PSH.
             tail: PacketEnd { pushed: true, record: false },
-            flight: VecDeque::new(),
-            una: Offset(1),
+            flight: FlightPackets::new(),
         }
     }
 
@@ -105,51 +105,29 @@ impl PacketSizes {
     /// A burst that ends at `end` was sent.
     #[inline]
     pub(super) fn on_sent(&mut self, end: Offset) {
-        self.flight.push_back(end);
+        self.flight.push(end);
     }
 
     /// The peer has acknowledged everything before `una`.
     #[inline]
     pub(super) fn on_acknowledged(&mut self, una: Offset) {
-        if self.flight.is_empty() {
-            return;
-        }
-        self.una = una;
-        while self.flight.front().is_some_and(|&end| end <= una) {
-            self.flight.pop_front();
-        }
+        self.flight.acknowledge(una);
     }
 
     /// The bytes from `at` to `end` are retransmitted: they are cut off their packet (tcp_fragment).
     pub(super) fn on_retransmitted(&mut self, at: Offset, end: Offset) {
-        self.split(at);
-        self.split(end);
+        self.flight.split(at);
+        self.flight.split(end);
     }
 
     /// The end of the packet in flight that contains `at`, if packets are known.
     pub(super) fn flight_end(&self, at: Offset) -> Option<Offset> {
-        self.flight.get(self.flight.partition_point(|&end| end <= at)).copied()
+        self.flight.end_of(at)
     }
 
     /// The peer has SACKed the bytes from `left` to `right`.
     pub(super) fn on_sacked(&mut self, left: Offset, right: Offset) {
-        if self.flight.is_empty() {
-            return;
-        }
-        self.split(left);
-        self.split(right);
-        let first = self.flight.partition_point(|&end| end <= left);
-        let last = self.flight.partition_point(|&end| end < right);
-        self.flight.drain(first..last.max(first));
-    }
-
-    /// Splits the packet in flight that has `at` inside, if there is one.
-    fn split(&mut self, at: Offset) {
-        let index = self.flight.partition_point(|&end| end < at);
-        let inside = at > self.una && self.flight.get(index).is_some_and(|&end| end > at);
-        if inside {
-            self.flight.insert(index, at);
-        }
+        self.flight.report(left, right);
     }
 
     /// The end of the packet at the head of the write queue, from which `nxt` is sent next; `None`
@@ -204,7 +182,7 @@ impl PacketSizes {
     /// those that [`PacketSizes::on_sent`] has not seen yet. Without bursts, sent packets are counted
     /// as those of the latest size.
     pub(super) fn memory(&self, sent: u64, bursts: u64, nxt: Offset, unsent: u64) -> u64 {
-        let flight = match self.flight.len() as u64 {
+        let flight = match self.flight.len() {
             0 => sent.div_ceil(u64::from(self.sent)),
             packets => packets + bursts,
         };
@@ -225,10 +203,10 @@ impl PacketSizes {
 
     /// Number of packets of the retransmission queue from `begin` to `max`, its end.
     pub(super) fn packets_from(&self, begin: Offset, max: Offset) -> u64 {
-        if self.flight.is_empty() {
-            return (max - begin).div_ceil(u64::from(self.sent));
+        match self.flight.len() {
+            0 => (max - begin).div_ceil(u64::from(self.sent)),
+            _ => self.flight.len_from(begin),
         }
-        self.flight.iter().rev().take_while(|&&end| end > begin).count() as u64
     }
 
     /// Payload that fits `memory` when all of it has been sent.

@@ -69,6 +69,14 @@ impl Bbr3Recording {
             let read = if info { recording.row(line) } else { recording.packet(line) };
             read.ok_or_else(|| format!("line {}: {line:?} is no such row", index + 1))?;
         }
+        for (missing, what) in [
+            (recording.packets.is_empty(), "data packets of the sender"),
+            (recording.rows.is_empty(), "rows of `tcp_info`"),
+        ] {
+            if missing {
+                return Err(format!("it has no {what}"));
+            }
+        }
         Ok(recording)
     }
 
@@ -129,7 +137,12 @@ pub(super) fn files(place: &Path) -> Vec<PathBuf> {
     files
 }
 
+/// By its name, as the recorder writes it, or its first line.
 fn is_recording(file: &Path) -> bool {
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    if name.starts_with("bbr3-") {
+        return true;
+    }
     let compressed = file.extension().is_some_and(|end| end == "gz");
     let mut head = [0; 2_048];
     let Ok(mut opened) = File::open(file) else { return false };
@@ -139,8 +152,9 @@ fn is_recording(file: &Path) -> bool {
         fill(&mut opened, &mut head)
     };
     let text = String::from_utf8_lossy(&head[..read]);
-    let first = text.lines().next().unwrap_or_default();
-    first.starts_with('{') && first.contains("\"cc\": \"bbr3\"") && first.contains("\"toml\"")
+    let first: String =
+        text.lines().next().unwrap_or_default().split_ascii_whitespace().collect();
+    first.starts_with('{') && first.contains("\"cc\":\"bbr3\"")
 }
 
 /// Reads until the buffer is full or the input ends; an error ends it.
@@ -153,4 +167,26 @@ fn fill(input: &mut impl std::io::Read, buffer: &mut [u8]) -> usize {
         read += more;
     }
     read
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEAD: &str = r#"{"cc":"bbr3","toml":"title = \"x\""}"#;
+    const PACKET: &str = "9563069 > 1 1 1448 24 - 502";
+    const ROW: &str = "0.01 14480 - 9563.0 212000.0 33257992 14480 delivered=1";
+
+    #[test]
+    fn a_recording_lacks_nothing() {
+        let parse = |lines: &[&str]| Bbr3Recording::parse("x", &lines.join("\n"));
+        let whole = parse(&[HEAD, PACKET, "# tcp_info", ROW]).unwrap();
+        assert_eq!((whole.packets.len(), whole.rows[0].pacing), (1, 33_257_992));
+        let error = |lines: &[&str]| parse(lines).unwrap_err();
+        assert!(error(&[HEAD]).contains("data packets"));
+        assert!(error(&[HEAD, PACKET]).contains("tcp_info"));
+        assert!(error(&[HEAD, "0 ? 1"]).contains("line 2"));
+        assert!(error(&["{}"]).contains("toml"));
+        assert!(error(&["hello"]).contains("line 1"));
+    }
 }
