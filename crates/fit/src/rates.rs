@@ -41,8 +41,9 @@ pub(crate) struct ReplayRates {
     min_rtt: Duration,
     /// Packets in flight after the previous event.
     flight_bytes: u64,
-    /// Packets lost in total: those retransmitted.
+    /// Packets lost in total: those retransmitted; and those that no sample has reported.
     lost: u64,
+    unreported: u64,
 }
 
 fn narrow(n: u64) -> u32 {
@@ -68,6 +69,7 @@ impl ReplayRates {
             min_rtt: Duration::MAX,
             flight_bytes: 0,
             lost: 0,
+            unreported: 0,
         }
     }
 
@@ -92,6 +94,7 @@ impl ReplayRates {
             return None;
         }
         self.lost += packets;
+        self.unreported += packets;
         let before = self.before(turn)?;
         Some(LostSegment {
             now: turn.at,
@@ -145,7 +148,7 @@ impl ReplayRates {
             ticks,
             rate,
             acked: narrow(packets),
-            losses: narrow(turn.retransmitted.div_ceil(self.mss)),
+            losses: narrow(core::mem::take(&mut self.unreported)),
             delivered: self.total,
             lost: self.lost,
             delivered_at: turn.at,
@@ -238,6 +241,22 @@ mod tests {
         assert_eq!((rate.delivered, rate.interval_us, rate.prior_delivered), (12, 10_000, 3));
         // A retransmission gives no rate sample.
         assert_eq!(rates.sample(&turn(21, 1_000, 0, 0), Duration::ZERO, 0, false).rate, None);
+    }
+
+    #[test]
+    fn a_loss_is_reported_once_with_the_flight_it_was_sent_in() {
+        let mut rates = ReplayRates::new(Instant::ZERO, 1_000);
+        let sample = |rates: &mut ReplayRates, turn: &SenderEvent| {
+            rates.sample(turn, Duration::ZERO, 0, false)
+        };
+        let _ = sample(&mut rates, &turn(10, 2_000, 10, 12_000));
+        assert_eq!(rates.lose(&turn(20, 1_000, 10, 12_000)), None);
+        let lossy = SenderEvent { retransmitted: 2_000, ..turn(20, 1_000, 10, 12_000) };
+        let lost = rates.lose(&lossy).unwrap();
+        assert_eq!((lost.packets, lost.in_flight, lost.lost_since), (2, 12, 2));
+        let reported = sample(&mut rates, &lossy);
+        assert_eq!((reported.losses, reported.lost, reported.signals.tx.lost), (2, 2, 2));
+        assert_eq!(sample(&mut rates, &turn(21, 1_000, 10, 12_000)).losses, 0);
     }
 
     #[test]

@@ -252,6 +252,7 @@ impl<'a> SenderReplay<'a> {
                     self.before_recovery = self.cc.control().window.get();
                     let _ = self.cc.on_congested(&self.congested(turn, CongestionSignal::Loss));
                 }
+                self.mark_lost(turn);
             }
             // The response to an ECN mark is not modelled.
             SenderEventKind::Marked => self.diverged = true,
@@ -261,6 +262,7 @@ impl<'a> SenderReplay<'a> {
                 self.timeouts += 1;
                 let signal = CongestionSignal::Timeout { shift: self.timeouts };
                 let _ = self.cc.on_congested(&self.congested(turn, signal));
+                self.mark_lost(turn);
             }
             SenderEventKind::Rest(idle) => {
                 let rto = self.srtt + Duration::from_millis(200);
@@ -287,6 +289,15 @@ impl<'a> SenderReplay<'a> {
         }
     }
 
+    /// What is retransmitted after an event was marked lost with it.
+    fn mark_lost(&mut self, turn: &SenderEvent) {
+        if let Some(rates) = &mut self.rates
+            && let Some(lost) = rates.lose(turn)
+        {
+            self.cc.on_segment_lost(&lost);
+        }
+    }
+
     fn acked(&mut self, turn: &SenderEvent, ends_recovery: bool) {
         let now = turn.at;
         let ticks = ticks_at(turn.at, self.hz);
@@ -305,15 +316,13 @@ impl<'a> SenderReplay<'a> {
             });
         }
         let mss = self.flow.mss.max(1);
-        if let Some(rates) = &mut self.rates {
-            if let Some(lost) = rates.lose(turn) {
-                self.cc.on_segment_lost(&lost);
-            }
-            if turn.delivered > 0 {
-                let limited = self.most * mss + mss >= self.cc.control().window.get();
-                let sample = rates.sample(turn, self.srtt, ticks, limited);
-                let _ = self.cc.on_rate_sample(&sample);
-            }
+        self.mark_lost(turn);
+        if let Some(rates) = &mut self.rates
+            && turn.delivered > 0
+        {
+            let limited = self.most * mss + mss >= self.cc.control().window.get();
+            let sample = rates.sample(turn, self.srtt, ticks, limited);
+            let _ = self.cc.on_rate_sample(&sample);
         }
         // tcp_check_sack_reordering.
         self.reordering = self.reordering.max(turn.late.div_ceil(mss));

@@ -392,7 +392,7 @@ mod tests {
         snd_una: Offset, snd_nxt: Offset, snd_max: Offset, ssthresh: Option<Bytes>, snd_wnd: Bytes,
         mss: Bytes, buffered: Bytes, send_buffer: Bytes, srtt: Option<Duration>, rto: Duration,
         in_recovery: bool, in_flight: Bytes, partial_acked: Bytes, pipe: Bytes,
-        pacing: Option<units::Rate>, bbr: Option<record::BbrState>
+        pacing: Option<units::Rate>, bbr: Option<BbrState>
     }
 
     #[test]

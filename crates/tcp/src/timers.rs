@@ -338,6 +338,18 @@ impl Timers {
 mod tests {
     use super::*;
 
+    /// A tail that the device holds back sets the pacing timer for the time that the coarse clock shows: the timer is due
+    /// now, not in the past of the world.
+    #[test]
+    fn a_timer_set_by_a_coarse_clock_is_not_due_before_its_event() {
+        let at = Instant::from_nanos;
+        let mut timers = Timers::default();
+        timers.expire_by(GuestTimer::new(256, 4_000_000, 0));
+        timers.begin_event(at(6_459_470), true);
+        timers.set(Purpose::Pacing, at(6_459_392));
+        assert_eq!(timers.next_at(), at(6_459_470));
+    }
+
     #[test]
     fn next_before_misses_no_deadline() {
         let mut stream = units::RandomStream::named(1, "timers", "test");

@@ -180,7 +180,7 @@ mod tests {
     #[test]
     fn its_timers_are_those_that_a_kernel_printed() {
         let mut server = FairServer::new();
-        let mut run = |server: &mut FairServer, at: u64| {
+        let run = |server: &mut FairServer, at: u64| {
             server.wake(at, jiffy(at));
             server.sleep(at, jiffy(at));
         };

@@ -17,7 +17,7 @@ pub(crate) struct RateState {
     pub(super) call: Option<(Instant, u32)>,
     /// When that call gets to its output, and the end of what it then sends by tcp_push_one.
     #[serde(skip)]
-    pub(super) awaited_push: Option<(Instant, Offset)>,
+    pub(crate) awaited_push: Option<(Instant, Offset)>,
     /// End of what the output in progress sends by tcp_push_one, where it is that of such a call.
     #[serde(skip)]
     pub(super) reached_push: Option<Offset>,

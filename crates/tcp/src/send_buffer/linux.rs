@@ -426,7 +426,8 @@ mod tests {
         // head cut off by tcp_small_queue_check (SO_SNDBUF 184320, packets of 41,992 bytes).
         let mut sizes = PacketSizes::new(1_448, SKB_OVERHEAD as u16);
         let at = |bytes: u64| Offset(1 + 43_440 + bytes);
-        sizes.una = at(0);
+        sizes.on_sent(at(0));
+        sizes.on_acknowledged(at(0));
         for burst in 1..=16 {
             sizes.on_sent(at(2_896 * burst));
         }
@@ -488,7 +489,7 @@ mod tests {
         }
         // Segments 5 to 10: a half of a packet, two packets, a half; the block becomes one packet.
         sizes.on_sacked(at(5), at(11));
-        assert_eq!(sizes.flight, [2, 4, 5, 11, 12, 14, 16, 18, 20].map(at));
+        assert_eq!(sizes.flight.ends(), [2, 4, 5, 11, 12, 14, 16, 18, 20].map(at));
         // One segment of the first packet is retransmitted: the packet is cut.
         assert_eq!(sizes.flight_end(at(0)), Some(at(2)));
         sizes.on_retransmitted(at(0), at(1));

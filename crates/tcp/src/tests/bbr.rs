@@ -234,3 +234,31 @@ fn version_3_looks_for_unsent_data_at_each_acknowledgment() {
     assert_eq!(pair.client.acknowledged().get(), 30 * 1_448);
     assert!(pair.client.snd.rates.as_ref().unwrap().delivery.app_limited());
 }
+
+/// A process of a machine whose clock takes time to read gets to its output later; the output is then still that of the
+/// write, which sends by tcp_push_one.
+#[test]
+fn an_output_that_a_call_reaches_later_is_that_of_the_call() {
+    let mut client = config("linux-6.12", TcpSide::Client);
+    client.algorithm = Algorithm::Bbr3;
+    client.tso = true;
+    client.profile.clock_step = 256;
+    let BurstRule::Linux(rule) = &mut client.profile.burst else { unreachable!() };
+    rule.device_holds = true;
+    let mut pair = TcpPair::new(client, config("linux-6.12", TcpSide::Server));
+    pair.run(Duration::from_millis(120));
+    let begun = pair.now;
+    pair.with(TcpSide::Client, |cx, end| {
+        let written = end.write(cx, 1 << 20);
+        let mut slot = Segment::default();
+        assert!(end.poll_transmit(cx, &mut slot).is_err(), "the clock was not read yet");
+        let pushed = end.snd.rates.as_ref().and_then(|rates| rates.awaited_push);
+        let (at, until) = pushed.expect("the write has a full packet");
+        assert!(at > begun && until.0 > 1 && until.0 <= 1 + written);
+        cx.now = at;
+        end.handle_timeout(cx);
+        assert_eq!(end.snd.pushed_until(&end.conn), Some(until));
+        end.snd.end_write_turn();
+        assert_eq!(end.snd.pushed_until(&end.conn), None);
+    });
+}

@@ -44,6 +44,12 @@ impl FlightPackets {
         self.packets.len() as u64
     }
 
+    /// Where the packets end.
+    #[cfg(test)]
+    pub(super) fn ends(&self) -> Vec<Offset> {
+        self.packets.iter().map(|packet| packet.end()).collect()
+    }
+
     /// Number of packets from `begin` on.
     pub(super) fn len_from(&self, begin: Offset) -> u64 {
         self.packets.iter().rev().take_while(|packet| packet.end() > begin).count() as u64
@@ -120,7 +126,7 @@ mod tests {
     use super::*;
 
     fn ends(flight: &FlightPackets) -> Vec<u64> {
-        flight.packets.iter().map(|packet| packet.end().0).collect()
+        flight.ends().iter().map(|end| end.0).collect()
     }
 
     /// tcp_shift_skb_data: into the one before; one behind it only where a hole is filled.
