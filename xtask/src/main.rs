@@ -10,6 +10,8 @@
 //!   and histories too, and counts words that are right in one sense only.
 //! - `cargo xtask digest` prints digests of fixed runs: the same in debug and release.
 //! - `cargo xtask worlds` runs random scenarios and minimizes a failing one.
+//! - `cargo xtask zoo` evaluates broken and sound senders and rejects criteria that fail none of the first or
+//!   one of the second.
 //! - `cargo xtask exam` draws transfers with faults, runs each with and without, and judges what the program
 //!   says of them.
 //! - `cargo xtask stacks` runs transfers over drawn paths with models of a QUIC stack and with the stack itself.
@@ -49,6 +51,7 @@ mod release;
 mod stacks;
 mod words;
 mod worlds;
+mod zoo;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -64,7 +67,8 @@ usage: cargo xtask release [BINARY]
        cargo xtask scripts [--random N] [--mutants N] [--seed S] [--kernel NAME] [--out DIR] [FILE...]
        cargo xtask stacks [--count N] [--seed S] [--path K] [--stack NAME] [--profile NAME] [--ledger]
        cargo xtask exam [--count N] [--seed S] [--draw K] [--keep DIR] [--json] [--strict]
-       cargo xtask worlds [--count N] [--from K] [--seed S] [--jobs J] [--world K] [--out DIR]";
+       cargo xtask worlds [--count N] [--from K] [--seed S] [--jobs J] [--world K] [--out DIR]
+       cargo xtask zoo [--sample] [--sender NAME,...] [--criterion SECTION,...] [--figures]";
 
 fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().skip(1).collect();
@@ -101,6 +105,7 @@ fn main() -> ExitCode {
         (Some("exam"), options) => exam::run(options),
         (Some("stacks"), options) => stacks::run(options),
         (Some("worlds"), options) => worlds::run(options),
+        (Some("zoo"), options) => zoo::run(options),
         _ => {
             eprintln!("{USAGE}");
             ExitCode::from(2)

@@ -40,6 +40,20 @@ pub(crate) struct PyReport {
     mss_bytes: u32,
     /// In fast recovery?
     in_recovery: bool,
+    /// Bytes sent and not yet acknowledged.
+    flight_bytes: u64,
+    /// Bytes acknowledged since the connection was established.
+    delivered_bytes: u64,
+    /// Packets delivered in the interval, acknowledged or SACKed.
+    packets: u32,
+    /// Reductions by echoes of CE marks in the interval; they count as losses too.
+    ecn_marks: u32,
+    /// Did the window limit the last flight, not the application or the receiver?
+    window_limited: bool,
+    /// Receive window of the peer.
+    peer_window_bytes: u64,
+    /// Round trips that ended since the connection was established.
+    rounds: u32,
 }
 
 #[pymethods]
@@ -79,6 +93,8 @@ pub(crate) struct PyLoss {
     pipe_bytes: u64,
     /// Payload of a full segment.
     mss_bytes: u32,
+    /// Packets marked lost since the connection was established, where the stack counts them (Linux).
+    lost_packets: u64,
 }
 
 #[pymethods]
@@ -139,9 +155,11 @@ fn one(name: &str, class: &Bound<'_, PyAny>) -> PyResult<ExternalAlgorithm> {
             PyTypeError::new_err(format!("controllers[{name:?}].reno_grows: expected a bool"))
         })?,
     };
-    if class.cast::<PyType>().is_ok() && attribute("on_report")?.is_none() {
-        let message = format!("controllers[{name:?}]: the class has no method on_report");
-        return Err(PyTypeError::new_err(message));
+    if class.cast::<PyType>().is_ok() {
+        let names: Vec<String> = class.dir()?.extract()?;
+        runner::user_controllers::check_hooks(names.iter().map(String::as_str)).map_err(
+            |wrong| PyTypeError::new_err(format!("controllers[{name:?}]: the class {wrong}")),
+        )?;
     }
     let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
     let same = |known: &&RegisteredFactory| {
@@ -261,6 +279,13 @@ impl UserController for PyController {
             ssthresh_bytes: None,
             mss_bytes: mss,
             in_recovery: false,
+            flight_bytes: 0,
+            delivered_bytes: 0,
+            packets: 0,
+            ecn_marks: 0,
+            window_limited: false,
+            peer_window_bytes: 0,
+            rounds: 0,
         };
         Python::attach(|py| self.ask(py, "on_start", report))
     }
@@ -279,6 +304,13 @@ impl UserController for PyController {
             ssthresh_bytes: report.ssthresh.map(Bytes::get),
             mss_bytes: report.mss,
             in_recovery: report.in_recovery,
+            flight_bytes: report.flight,
+            delivered_bytes: report.delivered,
+            packets: report.packets,
+            ecn_marks: report.ecn_marks,
+            window_limited: report.window_limited,
+            peer_window_bytes: report.peer_window,
+            rounds: report.rounds,
         };
         Python::attach(|py| self.ask(py, "on_report", report))
     }
@@ -295,6 +327,7 @@ impl UserController for PyController {
             ssthresh_bytes: loss.ssthresh.map(Bytes::get),
             pipe_bytes: loss.pipe,
             mss_bytes: loss.mss,
+            lost_packets: loss.lost_packets,
         };
         Python::attach(|py| self.ask(py, "on_loss", loss))
     }

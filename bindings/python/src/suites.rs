@@ -1,10 +1,10 @@
 //! Suites and hunts: their worlds by number, so that any process can run them.
 
 use hunt::{HuntError, HuntGoal, HuntReport, HuntRequest, HuntWorld, WorldFigure};
-use pyo3::exceptions::{PyIndexError, PyValueError};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use scenario::nearest;
-use suite::{SUITES, SuiteCriterion, SuiteError, SuitePlan, SuiteRequest, SuiteSender};
+use suite::{SUITES, SuiteCriterion, SuiteError, SuitePlan, SuiteRequest, SuiteRun, SuiteSender};
 
 use crate::errors::RunError;
 use crate::ran::html;
@@ -16,21 +16,28 @@ pub(crate) struct SuiteStudy {
     arguments: SuiteArguments,
     request: SuiteRequest,
     criteria: Vec<&'static SuiteCriterion>,
-    runs: usize,
 }
 
-/// Name, sender, references, criteria, start phases and knobs.
-type SuiteArguments = (String, String, Vec<String>, Vec<String>, u32, Vec<String>);
+/// Name, sender, references, criteria, draws at first and at most, noise, seed, and knobs.
+type SuiteArguments =
+    (String, String, Vec<String>, Vec<String>, Option<u32>, Option<u32>, String, u32, Vec<String>);
+
+/// A run as numbers.
+type RunNumbers = [u32; 4];
 
 #[pymethods]
 impl SuiteStudy {
     #[new]
+    #[expect(clippy::too_many_arguments, reason = "the arguments of a function in Python")]
     fn new(
         name: String,
         cc: String,
         against: Vec<String>,
         criteria: Vec<String>,
-        phases: u32,
+        phases: Option<u32>,
+        budget: Option<u32>,
+        noise: String,
+        seed: u32,
         knobs: Vec<String>,
     ) -> PyResult<Self> {
         let suite = SUITES.into_iter().find(|suite| suite.name == name).ok_or_else(|| {
@@ -61,15 +68,20 @@ impl SuiteStudy {
                 |criterion: &&SuiteCriterion| criteria.iter().any(|one| one == criterion.section);
             suite.criteria.iter().filter(is_chosen).collect::<Vec<&'static SuiteCriterion>>()
         };
-        let request = SuiteRequest {
-            suite,
-            sender: tested,
-            against: against.iter().map(|name| sender(name)).collect::<PyResult<_>>()?,
-            phases,
-        };
-        let runs = SuitePlan::new(&request, &chosen).runs();
-        let arguments = (name, cc, against, criteria, phases, knobs);
-        Ok(Self { arguments, request, criteria: chosen, runs })
+        let mut request = SuiteRequest::new(suite, tested);
+        if !against.is_empty() {
+            request.against = against.iter().map(|name| sender(name)).collect::<PyResult<_>>()?;
+        }
+        if suite.is_drawn {
+            request.phases = phases.unwrap_or(request.phases);
+            request.budget = budget.unwrap_or(request.budget).max(request.phases);
+            request.noise = noise
+                .parse()
+                .map_err(|wrong| PyValueError::new_err(format!("noise {noise:?}: {wrong}")))?;
+            request.seed = seed;
+        }
+        let arguments = (name, cc, against, criteria, phases, budget, noise, seed, knobs);
+        Ok(Self { arguments, request, criteria: chosen })
     }
 
     /// For pickle.
@@ -77,28 +89,29 @@ impl SuiteStudy {
         self.arguments.clone()
     }
 
-    /// Number of runs: worlds with each sender and start phase.
-    #[getter]
-    fn runs(&self) -> usize {
-        self.runs
+    /// The runs after those with these results, in order: a world with a sender and a draw each. None
+    /// if the results decide.
+    #[allow(clippy::needless_pass_by_value)]
+    fn runs_after(&self, results: Vec<String>) -> PyResult<Vec<RunNumbers>> {
+        let plan = self.plan(&results, true).map_err(|error| failed(&error))?;
+        let new = plan.runs().get(results.len()..).unwrap_or_default();
+        Ok(new.iter().map(|run| run.to_numbers()).collect())
     }
 
-    /// Makes the runs from `first` up to, not including, `end` on `jobs` threads; their results in
-    /// order.
-    #[pyo3(signature = (first, end, jobs, progress=None))]
+    /// Makes these runs on `jobs` threads; their results in order.
+    #[pyo3(signature = (runs, jobs, progress=None))]
+    #[allow(clippy::needless_pass_by_value)]
     fn results(
         &self,
         py: Python<'_>,
-        first: usize,
-        end: usize,
+        runs: Vec<RunNumbers>,
         jobs: usize,
         progress: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Vec<String>> {
-        if first > end || end > self.runs {
-            return Err(PyIndexError::new_err(format!("no runs from {first} to {end}")));
-        }
-        let results = watch(py, (end - first) as u64, progress, |watched| {
-            self.plan().run_all(first..end, jobs, watched.stop(), &|_| watched.more(1))
+        let runs: Vec<SuiteRun> = runs.into_iter().map(SuiteRun::from_numbers).collect();
+        let plan = SuitePlan::new(&self.request, &self.criteria);
+        let results = watch(py, runs.len() as u64, progress, |watched| {
+            plan.run_all(&runs, jobs, watched.stop(), &|_| watched.more(1))
         })?;
         results.map_err(|error| failed(&error))
     }
@@ -106,20 +119,29 @@ impl SuiteStudy {
     /// The report from the results of all runs: as JSON, as text, and as a page.
     #[allow(clippy::needless_pass_by_value)]
     fn report(&self, results: Vec<String>) -> PyResult<(String, String, String)> {
-        let report = self.plan().report(&results).map_err(|error| failed(&error))?;
+        let plan = self.plan(&results, false).map_err(|error| failed(&error))?;
+        let report = plan.report(&results).map_err(|error| failed(&error))?;
         let page = html(&suite::page::page(&report))?;
         Ok((report.to_json(), suite::text::render(&report, true), page))
     }
 }
 
 impl SuiteStudy {
-    fn plan(&self) -> SuitePlan<'_> {
-        SuitePlan::new(&self.request, &self.criteria)
+    /// The plan with the rounds of these results, and with `next` the one after them.
+    fn plan(&self, results: &[String], next: bool) -> Result<SuitePlan<'_>, SuiteError> {
+        let mut plan = SuitePlan::new(&self.request, &self.criteria);
+        while plan.runs().len() < results.len() || (next && plan.runs().len() == results.len()) {
+            let made = plan.runs().len();
+            if !plan.add_round(&results[..made])? {
+                break;
+            }
+        }
+        Ok(plan)
     }
 }
 
 fn sender(name: &str) -> PyResult<SuiteSender> {
-    SuiteSender::read(name).map_err(|error| PyValueError::new_err(error.to_string()))
+    SuiteSender::read_any(name).map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
 fn failed(error: &SuiteError) -> PyErr {

@@ -89,6 +89,12 @@ pub(crate) fn needs_features(parquet: bool, png: bool) -> Result<(), Failure> {
     }
 }
 
+/// Reads a sender of a suite or a hunt, a controller of the user's included.
+fn sender(text: &str) -> Result<::suite::SuiteSender, Failure> {
+    ::suite::SuiteSender::read_any(text)
+        .map_err(|error| Failure::new(error.message).hint(error.hint))
+}
+
 /// Resolves the files that a scenario names relative to its directory.
 fn files_beside(scenario: &Path) -> Files {
     let dir = scenario.parent().unwrap_or(Path::new("")).to_owned();

@@ -63,6 +63,7 @@ impl ExternalAlgorithm {
             round_end: Offset(0),
             since: Instant::ZERO,
             counters: ReportCounters::default(),
+            totals: ReportTotals::default(),
             pending_window: None,
             failure: None,
         })
@@ -82,10 +83,19 @@ impl Eq for ExternalAlgorithm {}
 #[derive(Debug, Clone, Copy, Default)]
 struct ReportCounters {
     acked: u64,
+    packets: u32,
     losses: u32,
+    ecn_marks: u32,
     timeouts: u32,
     rtt_min: Option<Duration>,
     rtt_last: Option<Duration>,
+}
+
+/// Counters since the connection was established.
+#[derive(Debug, Clone, Copy, Default)]
+struct ReportTotals {
+    delivered: u64,
+    rounds: u32,
 }
 
 /// A controller whose window a [`UserController`] decides.
@@ -100,6 +110,7 @@ pub struct ExternalController {
     /// Time of the last report.
     since: Instant,
     counters: ReportCounters,
+    totals: ReportTotals,
     /// Window to set when the current recovery ends.
     pending_window: Option<Bytes>,
     /// Error of the controller, which is not called after it.
@@ -140,10 +151,10 @@ impl ExternalController {
         self.pacing = decision.pacing.or(self.pacing);
     }
 
-    fn due(&self, event: &AckEvent) -> bool {
+    fn due(&self, event: &AckEvent, ends_round: bool) -> bool {
         match self.maker.0.every() {
             ReportTrigger::Ack => true,
-            ReportTrigger::Round => event.una >= self.round_end,
+            ReportTrigger::Round => ends_round,
             ReportTrigger::Interval(span) => event.now.since(self.since) >= span,
         }
     }
@@ -164,9 +175,15 @@ impl ExternalController {
             ssthresh: control.ssthresh,
             mss: self.mss,
             in_recovery: self.base.in_recovery(),
+            flight: event.snd_nxt.0.saturating_sub(event.una.0),
+            delivered: self.totals.delivered,
+            packets: counters.packets,
+            ecn_marks: counters.ecn_marks,
+            window_limited: event.window_limited,
+            peer_window: event.snd_wnd,
+            rounds: self.totals.rounds,
         };
         self.since = event.now;
-        self.round_end = event.snd_nxt;
         let decision = self.call_hook(|pilot| pilot.on_report(&report));
         self.apply(decision);
     }
@@ -195,12 +212,19 @@ impl Controller for ExternalController {
             change = WindowChange::None;
         }
         self.counters.acked += event.bytes;
+        self.counters.packets += event.packets;
+        self.totals.delivered += event.bytes;
+        let ends_round = event.una >= self.round_end;
+        self.totals.rounds += u32::from(ends_round);
         if let Some(rtt) = event.rtt {
             self.counters.rtt_min = Some(self.counters.rtt_min.map_or(rtt, |least| least.min(rtt)));
             self.counters.rtt_last = Some(rtt);
         }
-        if self.due(event) {
+        if self.due(event, ends_round) {
             self.report(event);
+        }
+        if ends_round {
+            self.round_end = event.snd_nxt;
         }
         let after = self.base.control();
         if after.window == before {
@@ -223,7 +247,10 @@ impl Controller for ExternalController {
         let change = self.base.on_congested(event);
         match event.signal {
             CongestionSignal::Timeout { .. } => self.counters.timeouts += 1,
-            _ if change == WindowChange::RecoveryBegan => self.counters.losses += 1,
+            signal if change == WindowChange::RecoveryBegan => {
+                self.counters.losses += 1;
+                self.counters.ecn_marks += u32::from(signal == CongestionSignal::Ecn);
+            }
             _ => return change,
         }
         let loss = LossReport {
@@ -233,6 +260,7 @@ impl Controller for ExternalController {
             ssthresh: self.base.control().ssthresh,
             pipe: event.pipe,
             mss: self.mss,
+            lost_packets: event.lost,
         };
         let decision = self.call_hook(|pilot| pilot.on_loss(&loss));
         if let Some(window) = decision.window {

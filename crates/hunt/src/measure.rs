@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicBool;
 
 use record::{Event, EventSource, NullRecorder, PacketEvent, Recorder, SenderState};
 use runner::sharing::Sharing;
-use scenario::{Overrides, load};
+use scenario::load;
 use sim::scenario::ElementSpec;
 use sim::{Observer, RunOutcome, Scenario};
 use suite::SuiteSender;
@@ -131,7 +131,7 @@ pub(crate) fn figure(
     stop: &AtomicBool,
 ) -> Result<WorldFigure, HuntError> {
     let text = world.text(sender);
-    let loaded = load(&text, "world", &Overrides::default()).map_err(|errors| {
+    let loaded = load(&text, "world", &sender.overrides()).map_err(|errors| {
         let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
         HuntError::World(format!("{}\n{text}", errors.join("\n")))
     })?;

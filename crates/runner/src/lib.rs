@@ -5,7 +5,7 @@
 //! [`series`] (columns over time), [`sweep`] (many runs), [`theory_report`] (formulas compared with
 //! runs), [`wire_report`] (a run with real hosts compared with one in virtual time), [`timelines`]
 //! and [`wire_differences`] (its figures), [`packet_scripts`] (one host, packet by packet),
-//! [`workers`] (threads for independent work).
+//! [`user_controllers`] (controllers in Python), [`workers`] (threads for independent work).
 
 pub mod groups;
 pub mod packet_scripts;
@@ -16,6 +16,7 @@ pub mod stop;
 pub mod sweep;
 pub mod theory_report;
 pub mod timelines;
+pub mod user_controllers;
 pub mod wire_differences;
 pub mod wire_report;
 pub mod workers;

@@ -9,6 +9,7 @@ use core::ops::Range;
 
 use toml::de::{DeTable, DeValue};
 use toml_edit::{DocumentMut, Item, TableLike};
+use units::Duration;
 
 use super::shorthand;
 use super::source::{Sources, SpannedError, TextSpan};
@@ -65,6 +66,15 @@ impl Override {
         let value = TomlNode { span: place, value: TomlValue::Integer(seed.to_string()) };
         let toml = (seed as i64).into();
         Self { path: vec![("seed".to_owned(), place)], value, toml }
+    }
+
+    /// Returns the change of the key `noise` that repeated runs get.
+    pub(super) fn noise(most: Duration, sources: &mut Sources<'_>) -> Self {
+        let place = sources.add("--repeat", "").span(0..0);
+        let text = format!("{}ns", most.as_nanos());
+        let toml = text.as_str().into();
+        let value = TomlNode { span: place, value: TomlValue::Text(text) };
+        Self { path: vec![("noise".to_owned(), place)], value, toml }
     }
 
     /// Applies the change to the tree.

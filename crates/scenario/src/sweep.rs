@@ -18,6 +18,7 @@ mod tests;
 
 use sha2::{Digest, Sha256};
 use sim::scenario::Scenario;
+use units::Duration;
 
 use super::keys::{Key, Located, ScenarioReader};
 use super::kinds::{IntegerType, TableType, TextType};
@@ -26,7 +27,7 @@ use super::setting::RawValues;
 use super::source::{ReportedErrors, Sources, SpannedError};
 use super::table::table;
 use super::tree::{TomlNode, TomlValue};
-use super::{Overrides, ScenarioError, compose, hex, tree, world};
+use super::{Overrides, ScenarioError, compose, hex, noise, tree, world};
 pub(super) use axis::AxesType;
 use axis::SweepAxis;
 use grid::SweepGrid;
@@ -125,6 +126,8 @@ pub struct Study<'t> {
     grid: SweepGrid,
     repeat: u64,
     seed: u64,
+    /// The noise that repeated runs get, because nothing else in them is drawn.
+    noise: Option<Duration>,
     only: Vec<String>,
     series: Option<SeriesPlan>,
     /// Files and controllers that the scenario may name.
@@ -213,20 +216,24 @@ impl<'t> Study<'t> {
             grid,
             repeat,
             seed: 0,
+            noise: None,
             only,
             series,
             known,
         };
-        let seed = study.try_values()?;
-        Ok(Self { seed, ..study })
+        let (seed, lacking) = study.try_values()?;
+        let is_given = study.root.has("noise")
+            || study.axes.iter().any(|axis| axis.key("noise").is_some());
+        let noise = lacking.filter(|_| study.repeat > 1 && !is_given);
+        Ok(Self { seed, noise, ..study })
     }
 
-    /// Reads the scenario with each value of each axis once; returns the seed of the first.
-    fn try_values(&self) -> Result<u64, Vec<ScenarioError>> {
+    /// Reads the scenario with each value of each axis once; returns seed and missing noise of the first.
+    fn try_values(&self) -> Result<(u64, Option<Duration>), Vec<ScenarioError>> {
         let first = vec![0; self.axes.len()];
         let mut faults = ReportedErrors::default();
         let seed = match self.scenario_at(&first) {
-            Ok(scenario) => scenario.seed,
+            Ok(scenario) => (scenario.seed, noise::lacking(&scenario)),
             Err(wrong) => return Err(self.sources.errors(wrong)),
         };
         for (number, axis) in self.axes.iter().enumerate() {
@@ -242,6 +249,14 @@ impl<'t> Study<'t> {
     }
 
     fn scenario_at(&self, point: &[usize]) -> Result<Scenario, ReportedErrors> {
+        self.scenario_with(point, &[])
+    }
+
+    fn scenario_with(
+        &self,
+        point: &[usize],
+        changes: &[Override],
+    ) -> Result<Scenario, ReportedErrors> {
         let mut root = self.root.clone();
         let mut reader = ScenarioReader::with_overrides(&self.known);
         for (axis, &value) in self.axes.iter().zip(point) {
@@ -251,8 +266,27 @@ impl<'t> Study<'t> {
                 }
             }
         }
+        for change in changes {
+            if let Err(fault) = change.apply(&mut root) {
+                reader.report(fault);
+            }
+        }
         let scenario = world::read(&root, &self.sources, &mut reader);
         scenario.filter(|_| reader.errors.is_empty()).ok_or(reader.errors)
+    }
+
+    /// What a run changes beside its point: its seed, and its noise.
+    fn draws(&self, run: u64) -> Vec<Override> {
+        let mut sources = Sources::new("", "").0;
+        let mut changes = vec![Override::seed(self.seed(run), &mut sources)];
+        changes.extend(self.noise.map(|most| Override::noise(most, &mut sources)));
+        changes
+    }
+
+    /// The noise that repeated runs get, because several flows share a path and nothing in them is drawn;
+    /// `None` if they get none.
+    pub fn noise(&self) -> Option<Duration> {
+        self.noise
     }
 
     /// Returns the number of runs.
@@ -299,10 +333,15 @@ impl<'t> Study<'t> {
     /// The combination of values is invalid, though each value is valid by itself.
     pub fn scenario(&self, run: u64) -> Result<Scenario, Vec<ScenarioError>> {
         let point = self.grid.point(run / self.repeat);
-        let mut scenario =
-            self.scenario_at(&point).map_err(|faults| self.sources.errors(faults))?;
-        scenario.set_seed(self.seed(run));
-        Ok(scenario)
+        let scenario = match self.noise {
+            // Start times are drawn while the scenario is read.
+            Some(_) => self.scenario_with(&point, &self.draws(run)),
+            None => self.scenario_at(&point).map(|mut scenario| {
+                scenario.set_seed(self.seed(run));
+                scenario
+            }),
+        };
+        scenario.map_err(|faults| self.sources.errors(faults))
     }
 
     /// Returns the text of the scenario of `run`.
@@ -316,8 +355,7 @@ impl<'t> Study<'t> {
         for (axis, &value) in self.axes.iter().zip(&point) {
             changes.extend(axis.settings(value).map(|(key, node)| Override::of(key, node)));
         }
-        let mut sources = Sources::new("", "").0;
-        changes.push(Override::seed(self.seed(run), &mut sources));
+        changes.extend(self.draws(run));
         let mut text: toml_edit::DocumentMut = self.text.parse().unwrap_or_default();
         text.remove("sweep");
         changes.iter().for_each(|change| change.compose(&mut text));
@@ -346,6 +384,9 @@ impl<'t> Study<'t> {
             "repeat": self.repeat,
             "only": self.only,
         });
+        if let Some(most) = self.noise {
+            definition["noise"] = most.to_string().into();
+        }
         let files: serde_json::Map<String, serde_json::Value> = self
             .known
             .files
@@ -366,6 +407,11 @@ impl<'t> Study<'t> {
 }
 
 impl TomlNode {
+    /// True if it is a table with this entry.
+    fn has(&self, key: &str) -> bool {
+        matches!(&self.value, TomlValue::Table(entries) if entries.iter().any(|one| one.key == key))
+    }
+
     /// Removes the entry `key` from a table.
     fn take(&mut self, key: &str) -> Option<Self> {
         let TomlValue::Table(entries) = &mut self.value else { return None };

@@ -17,6 +17,7 @@ use super::keys::{AnyKey as _, Key, Located, ScenarioReader};
 use super::kinds::{
     DurationType, IntegerType, NamedTablesType, TableListType, TableType, TextType,
 };
+use super::noise::{self, NOISE};
 use super::path::{self, PathTable};
 use super::real_stacks::StackHost;
 use super::routes::{self, Routes};
@@ -102,6 +103,7 @@ table! {
         flow: Vec<Located<FlowTable>> = FLOW,
         tap: Vec<Located<TapTable>> = TAP,
         sweep: Box<SweepTable> = SWEEP,
+        noise: Duration = NOISE,
     }
     check: |fields, reader| {
         if !fields.has(&PATH) && !fields.has(&FABRIC) && !fields.has_unknown_keys() {
@@ -198,6 +200,9 @@ fn scenario(
         reader.report(refused(&error, root.span, file, &endless));
     }
     if reader.errors.is_empty() {
+        if let Some(most) = file.noise {
+            noise::add(&mut scenario, most.value);
+        }
         replicate(&mut scenario, replications, reader);
     }
     scenario

@@ -31,7 +31,7 @@ impl core::error::Error for BaselineError {}
 /// The regressions of `now` against `before`, in the order of the criteria.
 ///
 /// # Errors
-/// The reports are of different suites, references or numbers of start phases. The sender may
+/// The reports are of different suites, references, numbers of draws or noise. The sender may
 /// differ: a patched one is compared with the original.
 pub fn regressions(
     before: &SuiteReport,
@@ -40,7 +40,8 @@ pub fn regressions(
     for (what, former, present) in [
         ("suite", before.suite.clone(), now.suite.clone()),
         ("references", before.against.join(", "), now.against.join(", ")),
-        ("start phases", before.phases.to_string(), now.phases.to_string()),
+        ("draws", before.phases.to_string(), now.phases.to_string()),
+        ("noise", before.noise.clone(), now.noise.clone()),
     ] {
         if former != present {
             return Err(BaselineError(format!(
@@ -64,13 +65,14 @@ pub fn regressions(
             let Some(old) = former.figures.iter().find(|old| old.name == figure.name) else {
                 continue;
             };
+            let (Some(present), Some(past)) = (figure.value, old.value) else { continue };
             let by = match figure.bound {
-                FigureBound::AtMost => figure.value - old.value,
-                FigureBound::AtLeast => old.value - figure.value,
+                FigureBound::AtMost => present - past,
+                FigureBound::AtLeast => past - present,
                 FigureBound::None => continue,
             };
             let noise = figure.confidence.unwrap_or(0.0) + old.confidence.unwrap_or(0.0);
-            if by > old.value.abs() * TOLERANCE && by > noise {
+            if by > past.abs() * TOLERANCE && by > noise {
                 add(format!("{}: {}, before {}", figure.name, value(figure), value(old)));
             }
         }

@@ -24,6 +24,8 @@ use crate::evaluation::Evaluation;
 pub struct Suite {
     /// Its name on the command line and in reports.
     pub name: &'static str,
+    /// True if its worlds are drawn: start times, noise, losses.
+    pub is_drawn: bool,
     /// Its title.
     pub title: &'static str,
     /// How its limits are set, in sentences.
@@ -41,6 +43,8 @@ pub struct SuiteCriterion {
     pub title: &'static str,
     /// How its limits are set.
     pub limits: &'static str,
+    /// Where its limits come from: the document's words, a paper, or this project.
+    pub source: &'static str,
     /// Why it is not evaluated.
     pub not_evaluated: Option<&'static str>,
     pub(crate) evaluate: fn(&mut Evaluation<'_>) -> Result<(), SuiteError>,
@@ -51,17 +55,28 @@ pub(crate) const fn not_evaluated(
     title: &'static str,
     why: &'static str,
 ) -> SuiteCriterion {
-    SuiteCriterion { section, title, limits: "", not_evaluated: Some(why), evaluate: |_| Ok(()) }
+    SuiteCriterion {
+        section,
+        title,
+        limits: "",
+        source: "",
+        not_evaluated: Some(why),
+        evaluate: |_| Ok(()),
+    }
 }
 
 /// The suite of RFC 9743.
 pub static RFC9743: Suite = Suite {
     name: "rfc9743",
+    is_drawn: true,
     title: "RFC 9743 (BCP 133)",
     lead: "RFC 9743 (BCP 133) gives no limits; a new algorithm must not do more harm than the existing \
            ones, so each limit is the worst reference with a margin.",
     criteria: &CRITERIA,
 };
+
+/// How a limit relative to a reference is set where the document names none.
+const RELATIVE: &str = "RFC 9743: no more harm than existing algorithms; the factors are this project's";
 
 /// The criteria in the order of RFC 9743.
 static CRITERIA: [SuiteCriterion; 23] = [

@@ -6,7 +6,7 @@
 //! limit is the worst reference with a margin, and each figure prints both.
 //!
 //! Reading order: `sender` (who is tested), `world` (the scenarios), `measure` (a run), `evaluation`
-//! (the comparison), `plan` (its runs by number), `criteria` (RFC 9743, one file per section), `slow_start`,
+//! (its worlds), `verdict` (the comparison), `plan` (its runs by number), `criteria` (RFC 9743, one file per section), `slow_start`,
 //! `tcpeval`, `flent_test`, `interop` (stacks in pairs), `bbr` (the test cases of its draft), `report` (results), and the forms `text`, `markdown`,
 //! `junit` and `sarif`; `baseline` compares two reports.
 
@@ -19,22 +19,25 @@ pub mod interop;
 pub mod junit;
 pub mod markdown;
 mod measure;
+mod noise;
 pub mod page;
 mod plan;
 mod report;
 pub mod sarif;
 mod sender;
 mod slow_start;
+mod student;
 mod tcpeval;
 pub mod text;
+mod verdict;
 mod world;
+pub mod zoo;
 
 use core::fmt;
-use std::sync::atomic::AtomicBool;
-
 pub use criteria::{RFC9743, Suite, SuiteCriterion};
 pub use flent_test::{FlentRequest, FlentResult, FlentTest};
-pub use plan::{SuitePlan, decide};
+pub use noise::HostNoise;
+pub use plan::{SuitePlan, SuiteRun, decide, decide_with};
 pub use report::{
     CriterionReport, CriterionVerdict, FigureBound, FigureVerdict, SuiteFigure, SuiteReport,
     WorldText,
@@ -55,9 +58,31 @@ pub struct SuiteRequest {
     pub sender: SuiteSender,
     /// The reference senders.
     pub against: Vec<SuiteSender>,
-    /// Drawn start phases of each world with several flows.
+    /// Draws of each world in which anything is drawn, at first.
     pub phases: u32,
+    /// Most draws of a world that does not decide.
+    pub budget: u32,
+    /// The noise of the hosts.
+    pub noise: HostNoise,
+    /// Other seeds give other draws.
+    pub seed: u32,
 }
+
+impl SuiteRequest {
+    /// The evaluation of a sender against Reno and CUBIC of its own stack, with the defaults of the
+    /// command line.
+    pub fn new(suite: &'static Suite, sender: SuiteSender) -> Self {
+        let against = sender.references();
+        let phases = if suite.is_drawn { DEFAULT_DRAWS } else { 1 };
+        let budget = if suite.is_drawn { DEFAULT_BUDGET } else { 1 };
+        Self { suite, sender, against, phases, budget, noise: HostNoise::Hosts, seed: 0 }
+    }
+}
+
+/// Draws of each world at first.
+pub const DEFAULT_DRAWS: u32 = 4;
+/// Most draws of a world that does not decide.
+pub const DEFAULT_BUDGET: u32 = 32;
 
 /// An error of a suite.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -81,19 +106,3 @@ impl fmt::Display for SuiteError {
 
 impl core::error::Error for SuiteError {}
 
-/// Evaluates these criteria on `threads` threads. The report is the same for any number of them.
-/// `finished` is called after each run with the number of finished ones, of [`SuitePlan::runs`].
-///
-/// # Errors
-/// The first error of a run, in their order; `stop` ends the runs with an error.
-pub fn run(
-    request: &SuiteRequest,
-    criteria: &[&'static SuiteCriterion],
-    threads: usize,
-    stop: &AtomicBool,
-    finished: &(impl Fn(usize) + Sync),
-) -> Result<SuiteReport, SuiteError> {
-    let plan = SuitePlan::new(request, criteria);
-    let results = plan.run_all(0..plan.runs(), threads, stop, finished)?;
-    plan.report(&results)
-}

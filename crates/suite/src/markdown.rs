@@ -15,7 +15,7 @@ pub fn render(report: &SuiteReport) -> String {
         summary(report),
         match report.phases {
             0 | 1 => String::new(),
-            phases => format!("; {phases} start phases of each world with several flows"),
+            draws => format!("; {draws} draws of each world, more where these do not decide"),
         }
     );
     for criterion in &report.criteria {

@@ -141,7 +141,9 @@ pub(crate) struct RunMeasures {
 impl RunMeasures {
     /// Runs a world.
     pub(crate) fn of(world: &SuiteWorld, stop: &AtomicBool) -> Result<Self, SuiteError> {
-        let loaded = load(&world.text(), &world.name, &Overrides::default()).map_err(|errors| {
+        let overrides =
+            Overrides { controllers: world.controllers(), ..Overrides::default() };
+        let loaded = load(&world.text(), &world.name, &overrides).map_err(|errors| {
             SuiteError::World(errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
         })?;
         let mut observer = SuiteObserver {
@@ -158,7 +160,9 @@ impl RunMeasures {
         };
         let outcome = runner::stop::run_shared(&loaded.scenario, &mut observer, stop)
             .map_err(|error| SuiteError::Run(world.name.clone(), error.to_string()))?;
-        let line = observer.sharing.report(&loaded.scenario, &outcome).links.pop();
+        let links = observer.sharing.report(&loaded.scenario, &outcome).links;
+        // The link of the flows under test, not that of the other direction.
+        let line = links.into_iter().find(|link| !link.link.contains("back"));
         let completion =
             outcome.flows.iter().map(|flow| flow.finished.then_some(flow.duration)).collect();
         let mut times = observer.times.map_or_else(Vec::new, |times| times.times);
@@ -181,7 +185,7 @@ impl RunMeasures {
     }
 
     /// Whole seconds of the run.
-    fn end(&self) -> u64 {
+    pub(crate) fn end(&self) -> u64 {
         self.duration.as_nanos() / SECOND
     }
 
@@ -203,12 +207,24 @@ impl RunMeasures {
         100.0 * goodput * 1e6 / self.rate as f64
     }
 
-    /// Data packets lost, in percent of those sent, from that second on.
-    pub(crate) fn loss(&self, from: u64) -> f64 {
-        let of = |of: fn(&SecondCounts) -> u64| -> u64 {
-            (0..self.seconds.len()).map(|flow| self.sum(flow, from, self.end(), of)).sum()
-        };
-        100.0 * of(|counts| counts.lost) as f64 / of(|counts| counts.sent).max(1) as f64
+    /// Data packets lost, in percent of those sent, from that second on; `None` if none was sent.
+    pub(crate) fn loss(&self, from: u64) -> Option<f64> {
+        let sent = self.all(from, |counts| counts.sent);
+        let lost = self.all(from, |counts| counts.lost);
+        (sent > 0).then(|| 100.0 * lost as f64 / sent as f64)
+    }
+
+    /// Bytes that the readers got, in percent of the payload that full packets of 1500 bytes sent
+    /// could have carried, from that second on; `None` if none was sent.
+    pub(crate) fn useful(&self, from: u64) -> Option<f64> {
+        let sent = self.all(from, |counts| counts.sent);
+        let read = self.all(from, |counts| counts.read);
+        (sent > 0).then(|| 100.0 * read as f64 / (sent * 1_448) as f64)
+    }
+
+    /// A count of all flows from that second on.
+    fn all(&self, from: u64, of: fn(&SecondCounts) -> u64) -> u64 {
+        (0..self.seconds.len()).map(|flow| self.sum(flow, from, self.end(), of)).sum()
     }
 
     /// Data packets sent in these seconds.
@@ -225,17 +241,18 @@ impl RunMeasures {
         (from..=last).map(share).fold(f64::INFINITY, f64::min) * 100.0
     }
 
-    /// The 95th percentile of the queue delay, in milliseconds.
-    pub(crate) fn delay_p95(&self) -> f64 {
-        self.delay_p95_s.unwrap_or(0.0) * 1e3
+    /// The 95th percentile of the queue delay, in milliseconds; `None` without packets.
+    pub(crate) fn delay_p95(&self) -> Option<f64> {
+        self.delay_p95_s.map(|seconds| seconds * 1e3)
     }
 
     /// The 99th percentile of the one-way delay of the timed flow's packets above that of the
-    /// fastest, in milliseconds.
-    pub(crate) fn added_delay_p99(&self) -> f64 {
-        let last = self.times.len().saturating_sub(1);
-        let at = |place: usize| self.times.get(place).map_or(0.0, |time| time.as_secs_f64());
-        (at(last * 99 / 100) - at(0)) * 1e3
+    /// fastest, in milliseconds; `None` if none arrived.
+    pub(crate) fn added_delay_p99(&self) -> Option<f64> {
+        let fastest = self.times.first()?.as_secs_f64();
+        let last = self.times.len() - 1;
+        let slow = self.times.get(last * 99 / 100)?.as_secs_f64();
+        Some((slow - fastest) * 1e3)
     }
 
     /// Mean completion time of these flows, in milliseconds; those that did not finish count as

@@ -23,10 +23,14 @@ pub fn page(report: &SuiteReport) -> Page {
             continue;
         }
         let phases = match criterion.phases > report.phases {
-            true => format!(" {} start phases.", criterion.phases),
+            true => format!(" Up to {} draws of a world.", criterion.phases),
             false => String::new(),
         };
-        parts.push(PagePart::Text(format!("Limits: {}.{phases}", criterion.limits)));
+        let source = match criterion.source.as_str() {
+            "" => String::new(),
+            source => format!(" Source: {source}."),
+        };
+        parts.push(PagePart::Text(format!("Limits: {}.{source}{phases}", criterion.limits)));
         parts.push(PagePart::Table(figures(criterion)));
         parts.extend(scenarios(&criterion.texts));
     }
@@ -36,7 +40,8 @@ pub fn page(report: &SuiteReport) -> Page {
     ];
     if report.phases > 1 {
         let phases = report.phases.to_string();
-        facts.push(("start phases of worlds with several flows".to_owned(), phases));
+        facts.push(("draws of each world, at least".to_owned(), phases));
+        facts.push(("noise of the hosts".to_owned(), report.noise.clone()));
     }
     Page {
         title: format!("{}: {}", report.title(), report.sender),
@@ -73,8 +78,8 @@ fn scenarios(worlds: &[WorldText]) -> Vec<PagePart> {
     worlds.iter().map(folded).collect()
 }
 
-/// The figures that decide a verdict: those beyond their limits, else those whose confidence interval
-/// includes the limit, else the one that is nearest to its limit.
+/// The figures that decide a verdict: those beyond their limits, else the undecided ones, else the one
+/// that is nearest to its limit.
 fn evidence(criterion: &CriterionReport) -> String {
     if let Some(reason) = &criterion.reason {
         return reason.clone();
@@ -90,7 +95,7 @@ fn evidence(criterion: &CriterionReport) -> String {
     if !beyond.is_empty() {
         return beyond.join("; ");
     }
-    let undecided = of(SuiteFigure::is_undecided, ", which the interval includes");
+    let undecided = of(SuiteFigure::is_undecided, ", undecided");
     if !undecided.is_empty() {
         return undecided.join("; ");
     }
@@ -146,7 +151,7 @@ fn figures(criterion: &CriterionReport) -> ReportTable {
                 vec![
                     TableCell::from(figure.name.as_str()),
                     TableCell::from(value).tone(tone),
-                    TableCell::from(with_unit(reference(figure), &figure.unit)),
+                    TableCell::from(typeset(&with_unit(reference(figure), &figure.unit))),
                     TableCell::from(with_unit(limit(figure), &figure.unit)),
                 ]
             })

@@ -1,5 +1,6 @@
 //! Results of a suite.
 
+use cc::ExternalAlgorithm;
 use scenario::{Loaded, Overrides, load};
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +15,7 @@ pub enum CriterionVerdict {
     Pass,
     /// A figure is beyond its limit.
     Fail,
-    /// None is, but the limit of one lies within its confidence interval, or nothing was measured.
+    /// None is, but the limit of one lies within its interval, or evidence is missing.
     Undecided,
     /// Not evaluated; `reason` says why.
     NotEvaluated,
@@ -36,12 +37,12 @@ impl CriterionVerdict {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FigureVerdict {
-    /// It is on the right side of its limit with its whole confidence interval, or has no limit.
+    /// It is on the right side of its limit with its whole interval, or has no limit.
     #[default]
     Holds,
-    /// It is beyond its limit with its whole confidence interval.
+    /// It is beyond its limit with its whole interval.
     Fails,
-    /// Its confidence interval includes the limit: more start phases may decide.
+    /// Its interval includes the limit, or evidence is missing: more draws may decide.
     Undecided,
 }
 
@@ -64,14 +65,23 @@ pub struct SuiteFigure {
     pub name: String,
     /// Its unit.
     pub unit: String,
-    /// The mean over all start phases.
-    pub value: f64,
-    /// Half of its 95 % confidence interval, with several start phases that differ.
+    /// The mean over all draws; `None` if no run gave evidence.
+    pub value: Option<f64>,
+    /// Half of its 95 % confidence interval, with several draws that differ.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confidence: Option<f64>,
+    /// Runs with the sender under test that gave evidence.
+    #[serde(default)]
+    pub samples: u32,
+    /// Runs with it that gave none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub missing: u32,
     /// The worst of the references.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<f64>,
+    /// Half of its 95 % confidence interval.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reference_confidence: Option<f64>,
     /// The limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<f64>,
@@ -79,13 +89,21 @@ pub struct SuiteFigure {
     pub bound: FigureBound,
     /// Whether it does not fail.
     pub holds: bool,
-    /// The verdict: by the differences to the limit in the same start phases.
+    /// The verdict: by the differences to the limit in the same draws.
     #[serde(default)]
     pub verdict: FigureVerdict,
+    /// The number of its world in the criterion, if more draws of it may be made.
+    #[serde(skip)]
+    pub(crate) world: Option<u32>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature of serde")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 impl SuiteFigure {
-    /// The confidence interval includes the limit: more start phases may decide.
+    /// The interval includes the limit, or evidence is missing: more draws may decide.
     pub fn is_undecided(&self) -> bool {
         self.verdict == FigureVerdict::Undecided
     }
@@ -93,8 +111,8 @@ impl SuiteFigure {
     /// How much of the limit is used: 1 at the limit, more beyond it; `None` without a limit.
     pub(crate) fn use_of_limit(&self) -> Option<f64> {
         match (self.bound, self.limit?) {
-            (FigureBound::AtMost, limit) if limit > 0.0 => Some(self.value / limit),
-            (FigureBound::AtLeast, limit) if self.value > 0.0 => Some(limit / self.value),
+            (FigureBound::AtMost, limit) if limit > 0.0 => Some(self.value? / limit),
+            (FigureBound::AtLeast, limit) if self.value? > 0.0 => Some(limit / self.value?),
             _ => None,
         }
     }
@@ -107,12 +125,21 @@ pub struct WorldText {
     pub name: String,
     /// The text.
     pub text: String,
+    /// The controllers that it may name beside the built-in ones.
+    pub(crate) controllers: Vec<ExternalAlgorithm>,
 }
 
 impl WorldText {
+    /// A world with built-in controllers.
+    pub(crate) fn new(name: impl Into<String>, text: String) -> Self {
+        Self { name: name.into(), text, controllers: Vec::new() }
+    }
+
     /// Reads the scenario.
     pub(crate) fn load(&self) -> Result<Loaded, SuiteError> {
-        load(&self.text, &self.name, &Overrides::default()).map_err(|errors| {
+        let overrides =
+            Overrides { controllers: self.controllers.clone(), ..Overrides::default() };
+        load(&self.text, &self.name, &overrides).map_err(|errors| {
             let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
             SuiteError::World(errors.join("\n"))
         })
@@ -133,7 +160,10 @@ pub struct CriterionReport {
     pub reason: Option<String>,
     /// How its limits are set.
     pub limits: String,
-    /// Start phases of each of its worlds with several flows.
+    /// Where its limits come from.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub source: String,
+    /// Draws of the world that has most.
     #[serde(default)]
     pub phases: u32,
     /// Its figures.
@@ -168,6 +198,7 @@ impl CriterionReport {
             verdict,
             reason: criterion.not_evaluated.map(str::to_owned),
             limits: criterion.limits.to_owned(),
+            source: criterion.source.to_owned(),
             phases,
             figures,
             worlds: texts.iter().map(|world| world.name.clone()).collect(),
@@ -187,9 +218,15 @@ pub struct SuiteReport {
     pub sender: String,
     /// The references.
     pub against: Vec<String>,
-    /// Start phases of each world with several flows, at least; a criterion that these did not decide
-    /// may have more.
+    /// Draws of each world in which anything is drawn, at least; one that these did not decide may have
+    /// more.
     pub phases: u32,
+    /// Most draws of a world that does not decide.
+    #[serde(default)]
+    pub budget: u32,
+    /// The noise of the hosts: `hosts`, `off`, or its bound.
+    #[serde(default)]
+    pub noise: String,
     /// The criteria in the order of the document.
     pub criteria: Vec<CriterionReport>,
 }
@@ -202,6 +239,8 @@ impl SuiteReport {
             sender: request.sender.to_string(),
             against: request.against.iter().map(ToString::to_string).collect(),
             phases: request.phases,
+            budget: request.budget,
+            noise: request.noise.to_string(),
             criteria,
         }
     }

@@ -2,6 +2,10 @@
 
 use core::fmt;
 
+use std::path::Path;
+
+use cc::ExternalAlgorithm;
+use runner::user_controllers;
 use scenario::{Overrides, load, nearest, not_modelled};
 
 /// The stack and congestion control of a sender.
@@ -13,6 +17,8 @@ pub struct SuiteSender {
     pub cc: String,
     /// Further knobs of the sending host: names and values, as in the table `knobs` of a scenario.
     pub knobs: Vec<(String, String)>,
+    /// The controller, if it is not built in; `cc` is its name.
+    pub controller: Option<ExternalAlgorithm>,
 }
 
 /// Error: no such sender.
@@ -41,6 +47,9 @@ const HOME: [(&str, &str); 5] = [
     ("newreno", "freebsd-main"),
 ];
 
+/// The stack of a controller of the user.
+const USER_PROFILE: &str = "linux-6.18";
+
 impl SuiteSender {
     /// Reads `PROFILE/CC`, or `CC` alone for `reno`, `cubic`, `bbr` and `bbr3` (Linux) and `newreno`
     /// (FreeBSD).
@@ -55,15 +64,83 @@ impl SuiteSender {
                 None => return Err(Self::unknown(text)),
             },
         };
-        let sender = Self { profile: profile.to_owned(), cc: cc.to_owned(), knobs: Vec::new() };
-        sender.check().map_err(|(message, hint)| SenderError {
+        let (profile, cc) = (profile.to_owned(), cc.to_owned());
+        Self { profile, cc, knobs: Vec::new(), controller: None }.checked()
+    }
+
+    /// A sender whose controller is not built in.
+    ///
+    /// # Errors
+    /// There is no such profile, or it cannot have a controller of the user's.
+    pub fn external(profile: &str, controller: ExternalAlgorithm) -> Result<Self, SenderError> {
+        let (profile, cc) = (profile.to_owned(), controller.name().to_owned());
+        Self { profile, cc, knobs: Vec::new(), controller: Some(controller) }.checked()
+    }
+
+    /// As [`SuiteSender::read`], and a class of the user in Python: `FILE.py:CLASS`, with a profile
+    /// before it or on Linux's stack.
+    ///
+    /// # Errors
+    /// Those of [`SuiteSender::read`]; the file cannot be executed or the class is no controller.
+    pub fn read_any(text: &str) -> Result<Self, SenderError> {
+        let is_profile = |name: &str| Self::read(&format!("{name}/cubic")).is_ok();
+        let (profile, class) = match text.split_once('/') {
+            // A directory may have the name of a profile: then the file in it is meant.
+            Some((name, rest)) if is_profile(name) && !Path::new(name).is_dir() => (name, rest),
+            _ => (USER_PROFILE, text),
+        };
+        let Some((file, name)) = user_controllers::python_class(class) else {
+            return Self::read(text);
+        };
+        let controller = user_controllers::python_controller(class, &file, name);
+        let controller = controller.map_err(|error| SenderError {
+            message: error.0,
+            hint: "docs/adding-a-controller.md has a controller of ten lines".to_owned(),
+        })?;
+        Self::external(profile, controller)
+    }
+
+    fn checked(self) -> Result<Self, SenderError> {
+        let Self { profile, cc, .. } = &self;
+        self.check().map_err(|(message, hint)| SenderError {
             message: format!("`{profile}/{cc}` is not a sender: {message}"),
             hint: hint.unwrap_or_else(|| {
                 "`ackclock scenario profiles` lists the profiles with their congestion control"
                     .to_owned()
             }),
         })?;
-        Ok(sender)
+        Ok(self)
+    }
+
+    /// Reno and CUBIC of the same stack: the references of a suite, unless others are named.
+    pub fn references(&self) -> Vec<Self> {
+        let of = |cc: &str| {
+            let (profile, cc) = (self.profile.clone(), cc.to_owned());
+            let sender = Self { profile, cc, knobs: Vec::new(), controller: None };
+            sender.check().is_ok().then_some(sender)
+        };
+        // FreeBSD's own Reno is called `newreno`; every profile reads both names.
+        let reno = if self.profile.starts_with("linux") { "reno" } else { "newreno" };
+        [reno, "cubic"].into_iter().filter_map(of).collect()
+    }
+
+    /// What a scenario with this sender needs beside its text.
+    pub fn overrides(&self) -> Overrides {
+        Overrides { controllers: self.controller.into_iter().collect(), ..Overrides::default() }
+    }
+
+    /// The sender with ECN, where its system has a knob for it; receivers accept it by default.
+    pub(crate) fn with_ecn(&self) -> Self {
+        let knob = match self.profile.as_str() {
+            name if name.starts_with("linux") => "net.ipv4.tcp_ecn",
+            name if name.starts_with("freebsd") => "net.inet.tcp.ecn.enable",
+            _ => return self.clone(),
+        };
+        let mut sender = self.clone();
+        if !sender.knobs.iter().any(|(name, _)| name == knob) {
+            sender.knobs.push((knob.to_owned(), "1".to_owned()));
+        }
+        sender
     }
 
     /// The sender with another value of a knob of its host: `NAME=VALUE`.
@@ -99,7 +176,7 @@ impl SuiteSender {
              [[flow]]\nname = \"f\"\nfrom = \"a\"\nto = \"b\"\nbulk = \"1B\"\n",
             self.hosts("a", "b", None)
         );
-        match load(&text, "sender", &Overrides::default()) {
+        match load(&text, "sender", &self.overrides()) {
             Ok(_) => Ok(()),
             Err(errors) => Err(errors
                 .into_iter()
@@ -124,6 +201,7 @@ impl SuiteSender {
                     profile: "freebsd-main".to_owned(),
                     cc: text.to_owned(),
                     knobs: Vec::new(),
+                    controller: None,
                 };
                 let cc = if named.check().is_ok() { text } else { "newreno" };
                 format!("write `PROFILE/CC`, such as `freebsd-main/{cc}`")

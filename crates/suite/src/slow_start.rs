@@ -34,6 +34,7 @@ const LIMITS: &str = "the mean factor between window and capacity at most a tent
 /// The suite.
 pub static SLOW_START: Suite = Suite {
     name: "slow-start",
+    is_drawn: false,
     title: "slow start over 200 paths",
     lead: "The figure of a path is the window at the end of slow start over the capacity of the path, \
            its bandwidth-delay product. The limits are the worst reference with a margin.",
@@ -57,6 +58,7 @@ const fn criterion<const QUARTERS: u32, const VARIES: bool>(
         section,
         title,
         limits: LIMITS,
+        source: "the factors are this project's",
         not_evaluated: None,
         evaluate: evaluate::<QUARTERS, VARIES>,
     }
@@ -81,7 +83,7 @@ fn evaluate<const QUARTERS: u32, const VARIES: bool>(
                     .lasts(longest)
                     .flow(WorldFlow::bulk("upload", sender, rtt));
                 let world = if VARIES { world.element(JITTER) } else { world };
-                WorldText { text: world.text(), name: world.name }
+                WorldText::new(name.clone(), world.text())
             };
             let capacity = f64::from(mbits) * 1e6 / 8.0 * rtt.as_secs_f64();
             let exits = evaluation.each(world, |world, stop| {
@@ -97,19 +99,22 @@ fn evaluate<const QUARTERS: u32, const VARIES: bool>(
     let ratios: Vec<Vec<f64>> = (0..senders)
         .map(|sender| paths.iter().filter_map(|(_, exits)| exits[sender]).collect())
         .collect();
-    let of = |measure: fn(&[f64]) -> f64| ratios.iter().map(|ratios| measure(ratios)).collect();
+    // Without a path on which slow start ends there is no evidence.
+    let of = |measure: fn(&[f64]) -> f64| -> Vec<Option<f64>> {
+        ratios.iter().map(|ratios| (!ratios.is_empty()).then(|| measure(ratios))).collect()
+    };
     let group = SLOW_START_GROUP;
     let factor = Margin::AtMost { factor: 1.1, free: 0.0 };
-    let mean_factor: Vec<f64> = of(|ratios| {
+    let mean_factor = of(|ratios| {
         let factors = ratios.iter().map(|&ratio| ratio.max(1.0 / ratio));
-        factors.sum::<f64>() / ratios.len().max(1) as f64
+        factors.sum::<f64>() / ratios.len() as f64
     });
     evaluation.compared(group, "mean factor between window and capacity", "", factor, &mean_factor);
-    let early: Vec<f64> =
+    let early =
         of(|ratios| percent(ratios.iter().filter(|&&ratio| ratio < 0.5).count(), ratios.len()));
     let margin = Margin::AtMost { factor: 1.0, free: 10.0 };
     evaluation.compared(group, "slow start ends below half of the capacity", "%", margin, &early);
-    let late: Vec<f64> =
+    let late =
         of(|ratios| percent(ratios.iter().filter(|&&ratio| ratio > 2.0).count(), ratios.len()));
     evaluation.compared(group, "above twice the capacity", "%", Margin::Info, &late);
     let ends: Vec<f64> = ratios.iter().map(|ratios| percent(ratios.len(), paths.len())).collect();

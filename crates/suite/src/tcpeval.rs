@@ -22,9 +22,12 @@ use measure::{TcpevalRun, run};
 const LIMITS: &str = "utilisation at least nine tenths of the worst reference's; loss at most three \
                       times, 1 % is free; queue delay p95 at most a tenth above, 5 ms are free";
 
+const SOURCE: &str = "the draft sets none; the factors are this project's";
+
 /// The suite.
 pub static TCPEVAL: Suite = Suite {
     name: "tcpeval",
+    is_drawn: false,
     title: "Common TCP Evaluation Suite (draft-irtf-iccrg-tcpeval-01)",
     lead: "Links, round trips, queues and loads are the draft's; the traffic is drawn flows instead of \
            its traces of connections. The draft gives no limits: each is the worst reference with a \
@@ -73,7 +76,7 @@ const fn criterion(
     title: &'static str,
     evaluate: fn(&mut Evaluation<'_>) -> Result<(), SuiteError>,
 ) -> SuiteCriterion {
-    SuiteCriterion { section, title, limits: LIMITS, not_evaluated: None, evaluate }
+    SuiteCriterion { section, title, limits: LIMITS, source: SOURCE, not_evaluated: None, evaluate }
 }
 
 /// Runs a world with each sender and adds the three figures that the draft asks for.
@@ -83,9 +86,10 @@ fn compare(
     text: impl Fn(&SuiteSender) -> String,
     utilisation: impl Fn(&TcpevalRun) -> f64,
 ) -> Result<Vec<TcpevalRun>, SuiteError> {
-    let build = |sender: &SuiteSender| WorldText { name: name.to_owned(), text: text(sender) };
+    let build = |sender: &SuiteSender| WorldText::new(name, text(sender));
     let runs = evaluation.each(build, run)?;
-    let of = |measure: fn(&TcpevalRun) -> f64| runs.iter().map(measure).collect::<Vec<_>>();
+    let of =
+        |measure: fn(&TcpevalRun) -> Option<f64>| runs.iter().map(measure).collect::<Vec<_>>();
     let margin = Margin::AtLeast { factor: 0.9 };
     let used: Vec<f64> = runs.iter().map(utilisation).collect();
     evaluation.compared(name, "utilisation by goodput", "%", margin, &used);

@@ -15,7 +15,8 @@ pub(crate) fn number(value: f64) -> String {
 
 /// A figure's value with its confidence interval and unit.
 pub(crate) fn value(figure: &SuiteFigure) -> String {
-    let mut text = number(figure.value);
+    let Some(value) = figure.value else { return "no evidence".to_owned() };
+    let mut text = number(value);
     if let Some(half) = figure.confidence {
         let _ = write!(text, " +- {}", number(half));
     }
@@ -35,14 +36,37 @@ pub(crate) fn limit(figure: &SuiteFigure) -> String {
     figure.limit.map_or_else(String::new, |limit| format!("{side} {}", number(limit)))
 }
 
-/// The worst reference.
+/// The worst reference with its confidence interval.
 pub(crate) fn reference(figure: &SuiteFigure) -> String {
-    figure.reference.map_or_else(String::new, number)
+    let Some(mut text) = figure.reference.map(number) else { return String::new() };
+    if let Some(half) = figure.reference_confidence {
+        let _ = write!(text, " +- {}", number(half));
+    }
+    text
 }
 
-/// The number of start phases, after a comma; nothing for a suite of single flows.
-fn phases(report: &SuiteReport) -> String {
-    if report.phases < 2 { String::new() } else { format!(", {} start phases", report.phases) }
+/// What the figure rests on: the number of runs, if there are several, and those without evidence.
+pub(crate) fn evidence(figure: &SuiteFigure) -> String {
+    let mut text = match figure.samples {
+        0 | 1 => String::new(),
+        runs => format!("; {runs} runs"),
+    };
+    if figure.samples > 1 && figure.confidence.is_none() {
+        text.push_str(", identical");
+    }
+    if figure.missing > 0 {
+        let _ = write!(text, "; no evidence in {}", figure.missing);
+    }
+    text
+}
+
+/// The number of draws and the noise, after a comma; nothing for a suite in which nothing is drawn.
+fn draws(report: &SuiteReport) -> String {
+    match (report.phases, report.noise.as_str()) {
+        (0 | 1, _) => String::new(),
+        (draws, "" | "hosts") => format!(", {draws} draws of each world"),
+        (draws, noise) => format!(", {draws} draws of each world, noise {noise}"),
+    }
 }
 
 /// The counts of verdicts in one sentence.
@@ -60,15 +84,15 @@ pub(crate) fn summary(report: &SuiteReport) -> String {
     )
 }
 
-/// The verdicts, one line each, with the failed figures (`!`) and those whose confidence interval
-/// includes the limit (`?`); `full`: with all figures and limits.
+/// The verdicts, one line each, with the failed figures (`!`) and the undecided ones (`?`), whose
+/// interval includes the limit or that lack evidence; `full`: with all figures and limits.
 pub fn render(report: &SuiteReport, full: bool) -> String {
     let mut text = format!(
         "{}: {} against {}{}\n\n",
         report.title(),
         report.sender,
         report.against.join(", "),
-        phases(report)
+        draws(report)
     );
     for criterion in &report.criteria {
         let _ = write!(
@@ -82,7 +106,7 @@ pub fn render(report: &SuiteReport, full: bool) -> String {
             let _ = write!(text, ": {reason}");
         }
         if criterion.phases > report.phases {
-            let _ = write!(text, " ({} start phases)", criterion.phases);
+            let _ = write!(text, " (up to {} draws)", criterion.phases);
         }
         if criterion.verdict == CriterionVerdict::Undecided && criterion.figures.is_empty() {
             text.push_str(": nothing was measured");
@@ -90,6 +114,9 @@ pub fn render(report: &SuiteReport, full: bool) -> String {
         text.push('\n');
         if full && !criterion.limits.is_empty() {
             let _ = writeln!(text, "      limits: {}", criterion.limits);
+            if !criterion.source.is_empty() {
+                let _ = writeln!(text, "      source: {}", criterion.source);
+            }
         }
         let shown = |figure: &&SuiteFigure| full || !figure.holds || figure.is_undecided();
         for figure in criterion.figures.iter().filter(shown) {
@@ -100,7 +127,10 @@ pub fn render(report: &SuiteReport, full: bool) -> String {
             };
             let mut line = format!("    {mark} {}: {}", figure.name, value(figure));
             if figure.limit.is_some() {
-                let _ = write!(line, " ({}, worst reference {})", limit(figure), reference(figure));
+                let _ = write!(line, " ({}, worst reference {}", limit(figure), reference(figure));
+                let _ = write!(line, "{})", evidence(figure));
+            } else if figure.is_undecided() {
+                line.push_str(" (no reference, so no limit)");
             } else if figure.reference.is_some() {
                 let _ = write!(line, " (references at most {})", reference(figure));
             }

@@ -4,8 +4,8 @@ use std::sync::atomic::AtomicBool;
 
 use ackclock_suite::baseline::regressions;
 use ackclock_suite::{
-    self as suite, CriterionVerdict, RFC9743, SuiteCriterion, SuiteError, SuitePlan, SuiteReport,
-    SuiteRequest, SuiteSender,
+    self as suite, CriterionVerdict, HostNoise, RFC9743, SuiteCriterion, SuiteError, SuitePlan,
+    SuiteReport, SuiteRequest, SuiteRun, SuiteSender,
 };
 
 static NEVER: AtomicBool = AtomicBool::new(false);
@@ -19,22 +19,21 @@ fn criteria(sections: &[&str]) -> Vec<&'static SuiteCriterion> {
 }
 
 fn evaluate(name: &str, sections: &[&str], threads: usize) -> SuiteReport {
-    evaluate_phases(name, sections, threads, 2)
+    evaluate_sender(sender(name), sections, threads)
 }
 
-fn evaluate_phases(name: &str, sections: &[&str], threads: usize, phases: u32) -> SuiteReport {
-    evaluate_sender(sender(name), sections, threads, phases)
+fn request(sender_under_test: SuiteSender) -> SuiteRequest {
+    let against = vec![sender("reno"), sender("cubic")];
+    SuiteRequest { against, budget: 16, ..SuiteRequest::new(&RFC9743, sender_under_test) }
 }
 
 fn evaluate_sender(
     sender_under_test: SuiteSender,
     sections: &[&str],
     threads: usize,
-    phases: u32,
 ) -> SuiteReport {
-    let against = vec![sender("reno"), sender("cubic")];
-    let request = SuiteRequest { suite: &RFC9743, sender: sender_under_test, against, phases };
-    suite::run(&request, &criteria(sections), threads, &NEVER, &|_| ()).unwrap()
+    let request = request(sender_under_test);
+    suite::decide(&request, &criteria(sections), threads, &NEVER, &|_, _| ()).unwrap()
 }
 
 #[test]
@@ -50,7 +49,7 @@ fn the_criteria_are_in_the_order_of_the_document_and_unique() {
 /// bandwidth-delay products.
 #[test]
 fn bbr_version_1_keeps_losses_high_in_shallow_queues_only() {
-    let report = evaluate_phases("bbr", &["5.1.3"], 2, 4);
+    let report = evaluate("bbr", &["5.1.3"], 2);
     assert_eq!(report.criteria[0].verdict, CriterionVerdict::Fail);
     let beyond: Vec<_> = report.criteria[0].figures.iter().map(|one| one.holds).collect();
     // 0.1, 0.25, 0.5, 1, 1.5 and 2 products.
@@ -87,7 +86,7 @@ fn a_sender_that_is_worse_than_its_baseline_is_named_with_the_criterion() {
     assert!(results.len() > worse.len(), "{sarif}");
     assert_eq!(regressions(&before, &before).unwrap(), []);
     let other = SuiteReport { phases: 3, ..before };
-    assert!(regressions(&other, &now).unwrap_err().to_string().contains("start phases"));
+    assert!(regressions(&other, &now).unwrap_err().to_string().contains("draws"));
 }
 
 /// FreeBSD's NewReno keeps `beta` percent of the window after a loss.
@@ -97,7 +96,7 @@ fn a_beta_of_80_instead_of_70_percent_is_named_with_the_criterion() {
     let kept = |percent: u32| {
         let knob = format!("net.inet.tcp.cc.newreno.beta={percent}");
         let sender = sender("newreno").with_knob(&knob).unwrap();
-        evaluate_sender(sender, &sections, 2, 4)
+        evaluate_sender(sender, &sections, 2)
     };
     let (before, now) = (kept(70), kept(80));
     assert!(now.sender.ends_with("/newreno net.inet.tcp.cc.newreno.beta=80"), "{}", now.sender);
@@ -133,11 +132,22 @@ fn unknown_senders_are_refused_with_a_hint() {
 
 #[test]
 fn a_stop_ends_the_runs() {
-    let request =
-        SuiteRequest { suite: &RFC9743, sender: sender("reno"), against: vec![], phases: 2 };
     let stop = AtomicBool::new(true);
-    let result = suite::run(&request, &criteria(&["5.1.1"]), 1, &stop, &|_| ());
+    let result =
+        suite::decide(&request(sender("reno")), &criteria(&["5.1.1"]), 1, &stop, &|_, _| ());
     assert!(matches!(result, Err(SuiteError::Run(..))));
+}
+
+#[test]
+fn the_references_are_those_of_the_same_stack() {
+    for (name, references) in [
+        ("linux-6.12/bbr3", ["linux-6.12/reno", "linux-6.12/cubic"]),
+        ("freebsd-main/cubic", ["freebsd-main/newreno", "freebsd-main/cubic"]),
+        ("rfc/cubic", ["rfc/newreno", "rfc/cubic"]),
+    ] {
+        let found = SuiteRequest::new(&RFC9743, sender(name)).against;
+        assert_eq!(found.iter().map(ToString::to_string).collect::<Vec<_>>(), references);
+    }
 }
 
 #[test]
@@ -176,26 +186,50 @@ fn every_figure_of_a_page_has_its_unit() {
 #[test]
 fn runs_by_number_give_the_same_report() {
     let request = SuiteRequest {
-        suite: &RFC9743,
-        sender: sender("newreno"),
         against: vec![sender("reno")],
         phases: 2,
+        budget: 4,
+        ..request(sender("newreno"))
     };
     let criteria = criteria(&["5.1.5", "7.6", "7.9"]);
-    let plan = SuitePlan::new(&request, &criteria);
-    // Three sizes and two senders; a world of two phases and one of none, for two senders each.
-    assert_eq!(plan.runs(), 6 + 4 + 2);
-    let mut results = vec![String::new(); plan.runs()];
-    for number in (0..plan.runs()).rev() {
-        results[number] = SuitePlan::new(&request, &criteria).run(number, &NEVER).unwrap();
+    let mut plan = SuitePlan::new(&request, &criteria);
+    // Three sizes, two worlds, each with two senders and two draws.
+    assert_eq!(plan.runs().len(), 12 + 8);
+    let mut results: Vec<String> = Vec::new();
+    loop {
+        let new = plan.runs()[results.len()..].to_vec();
+        let elsewhere = SuitePlan::new(&request, &criteria);
+        let made = |run: &SuiteRun| {
+            let run = SuiteRun::from_numbers(run.to_numbers());
+            elsewhere.run(run, &NEVER).unwrap()
+        };
+        let mut round: Vec<String> = new.iter().rev().map(made).collect();
+        round.reverse();
+        results.extend(round);
+        if !plan.add_round(&results).unwrap() {
+            break;
+        }
     }
     let report = plan.report(&results).unwrap();
-    let whole = suite::run(&request, &criteria, 2, &NEVER, &|_| ()).unwrap();
+    let whole = suite::decide(&request, &criteria, 2, &NEVER, &|_, _| ()).unwrap();
     assert_eq!(report.to_json(), whole.to_json());
     assert_eq!(report.criteria[0].texts, whole.criteria[0].texts);
-    assert!(matches!(plan.run(plan.runs(), &NEVER), Err(SuiteError::NoResult(_))));
+    let none = SuiteRun::from_numbers([0, 99, 0, 0]);
+    assert!(matches!(plan.run(none, &NEVER), Err(SuiteError::NoResult(_))));
     assert!(matches!(plan.report(&results[1..]), Err(SuiteError::NoResult(_))));
-    results.swap(0, 11);
     results[0] = "{}".to_owned();
     assert!(matches!(plan.report(&results), Err(SuiteError::NoResult(_))));
+}
+
+/// Without noise a world of one flow is one run; with it, it has draws.
+#[test]
+fn noise_and_drawn_elements_decide_how_often_a_world_runs() {
+    let runs = |noise, section| {
+        let request = SuiteRequest { noise, against: vec![], ..request(sender("reno")) };
+        SuitePlan::new(&request, &criteria(&[section])).runs().len()
+    };
+    // A tunnel.
+    assert_eq!((runs(HostNoise::Off, "6.2"), runs(HostNoise::Hosts, "6.2")), (1, 4));
+    // Three worlds with random losses or delays.
+    assert_eq!((runs(HostNoise::Off, "6.4"), runs(HostNoise::Hosts, "6.4")), (30, 30));
 }

@@ -14,11 +14,11 @@ fn evaluate(name: &str, against: &str, section: &str) -> SuiteReport {
         suite: &SLOW_START,
         sender: sender(name),
         against: vec![sender(against)],
-        phases: 1,
+        ..SuiteRequest::new(&SLOW_START, SuiteSender::read(name).unwrap())
     };
     let criteria: Vec<&'static SuiteCriterion> =
         SLOW_START.criteria.iter().filter(|one| one.section == section).collect();
-    suite::run(&request, &criteria, 2, &NEVER, &|_| ()).unwrap()
+    suite::decide(&request, &criteria, 2, &NEVER, &|_, _| ()).unwrap()
 }
 
 #[test]

@@ -14,11 +14,11 @@ fn evaluate(name: &str, sections: &[&str]) -> SuiteReport {
         suite: &TCPEVAL,
         sender: sender(name),
         against: vec![sender("reno")],
-        phases: 1,
+        ..SuiteRequest::new(&TCPEVAL, SuiteSender::read(name).unwrap())
     };
     let criteria: Vec<&'static SuiteCriterion> =
         TCPEVAL.criteria.iter().filter(|one| sections.contains(&one.section)).collect();
-    suite::run(&request, &criteria, 2, &NEVER, &|_| ()).unwrap()
+    suite::decide(&request, &criteria, 2, &NEVER, &|_, _| ()).unwrap()
 }
 
 #[test]

@@ -14,6 +14,8 @@ from .frames import framed, printed
 from .progress import Callback, Progress, shown
 from .scenarios import at_least, numbers, seconds, settings, texts
 
+#: A run of a suite: the numbers of its criterion, world, sender and draw.
+Run = list[int]
 #: A world of a hunt: the level of each number and part of the search space.
 World = list[int]
 #: The figure of a world, and the packets that it retransmitted.
@@ -83,9 +85,12 @@ def suite(
     name: str,
     cc: str,
     *,
-    against: Sequence[str] = ("reno", "cubic"),
+    against: Sequence[str] = (),
     criteria: Sequence[str] = (),
-    phases: int = 4,
+    phases: int | None = None,
+    budget: int | None = None,
+    noise: str = "hosts",
+    seed: int = 0,
     knobs: Mapping[str, object] | None = None,
     jobs: int | None = None,
     executor: Any = None,
@@ -94,10 +99,11 @@ def suite(
 ) -> SuiteReport:
     """Evaluate a sender: ``"rfc9743"``, ``"slow-start"`` or ``"tcpeval"``.
 
-    ``cc`` is the sender (``"linux-6.18/cubic"``), ``against`` are the references, ``criteria`` picks
-    sections of the document, ``phases`` is the number of drawn start phases (of ``rfc9743``), ``knobs``
-    changes knobs of the sender, all as for ``ackclock suite`` with ``--budget`` equal to ``phases``:
-    a criterion that these do not decide is undecided.
+    ``cc`` is the sender (``"linux-6.18/cubic"``, or ``"mine.py:Mine"`` for a class of your own),
+    ``against`` are the references (Reno and CUBIC of the same stack by default), ``criteria`` picks
+    sections of the document; of ``rfc9743``, ``phases`` and ``budget`` are the draws of a world at first
+    and at most, ``noise`` is that of the hosts, ``seed`` gives other draws; ``knobs`` changes knobs of
+    the sender. All are as for ``ackclock suite``.
 
     Without ``executor`` the worlds run here on ``jobs`` threads (all cores by default). With one
     (any ``concurrent.futures.Executor``, a Dask client, or the module ``ray``) they run there, in
@@ -107,28 +113,45 @@ def suite(
     suite, sender, knob or criterion.
     """
     texts(name=name, cc=cc)
-    # Only the worlds of RFC 9743 have start phases.
-    phases = (at_least("phases", phases, 2) or 2) if name == "rfc9743" else 1
     study = _engine.SuiteStudy(
-        name, cc, listed("against", against), listed("criteria", criteria), phases, settings(knobs)
+        name,
+        cc,
+        listed("against", against),
+        listed("criteria", criteria),
+        at_least("phases", phases, 2),
+        at_least("budget", budget, 2),
+        noise,
+        at_least("seed", seed, 0) or 0,
+        settings(knobs),
     )
     threads = at_least("jobs", jobs, 1) or os.cpu_count() or 1
     seconds("chunk_s", chunk_s)
     engine = engine_of(executor)
+    results: list[str] = []
     with shown(progress, f"suite {name}", "run") as callback:
-        if engine is None:
-            return SuiteReport(*study.report(study.results(0, study.runs, threads, callback)))
-        cutter = chunks.Cutter([(0, study.runs)], chunk_s)
-        # Worlds differ in size by a factor of a thousand.
-        cutter.size = 1
-        parts = dict(chunks.done(suite_runs, (study,), cutter, engine, callback))
-    return SuiteReport(*study.report([one for chunk in sorted(parts) for one in parts[chunk]]))
+        # Each round has the runs of the worlds that those before did not decide.
+        while runs := study.runs_after(results):
+            if engine is None:
+                results += study.results(runs, threads, callback)
+                continue
+            cutter = chunks.Cutter([(0, len(runs))], chunk_s)
+            # Worlds differ in size by a factor of a thousand.
+            cutter.size = 1
+
+            def own(chunk: chunks.Chunk, runs: list[Run] = runs) -> tuple[list[Run]]:
+                return (runs[slice(*chunk)],)
+
+            parts = dict(chunks.done(suite_runs, (study,), cutter, engine, callback, own))
+            results += [one for chunk in sorted(parts) for one in parts[chunk]]
+    return SuiteReport(*study.report(results))
 
 
-def suite_runs(study: _engine.SuiteStudy, first: int, end: int) -> tuple[list[str], float]:
+def suite_runs(
+    study: _engine.SuiteStudy, runs: list[Run], first: int, end: int
+) -> tuple[list[str], float]:
     """Make the runs of a chunk in this process; returns their results and the seconds they took."""
     began = time.perf_counter()
-    return study.results(first, end, 1), time.perf_counter() - began
+    return study.results(runs, 1), time.perf_counter() - began
 
 
 def hunt(

@@ -8,6 +8,7 @@ pub(crate) const SUITE_EXAMPLES: &str = "\
 Examples:
   ackclock suite rfc9743 --cc bbr                    the verdicts on Linux's BBR version 1
   ackclock suite rfc9743 --cc freebsd-main/cubic --full
+  ackclock suite rfc9743 --cc mine.py:Mine           a controller of your own
   ackclock suite rfc9743 --cc bbr --criterion 5.1.3 --full
   ackclock suite rfc9743 --cc bbr --report bbr.html  every figure, with the scenario files
   ackclock suite rfc9743 --cc newreno --knob net.inet.tcp.cc.newreno.beta=80
@@ -17,7 +18,8 @@ Examples:
   ackclock suite rfc9743 --cc cubic --baseline now.json --junit suite.xml --sarif suite.sarif
 
 Exit status: 0 every criterion passes, and nothing is worse than the baseline; 1 a criterion fails
-or something is worse; 2 an error in arguments or files; 3 none fails, but one is undecided.";
+or something is worse; 2 an error in arguments or files; 3 none fails, but one is undecided: its
+interval includes a limit, or evidence is missing.";
 
 /// The suites.
 #[derive(Debug, Subcommand)]
@@ -149,24 +151,33 @@ pub(crate) struct FlentArgs {
 /// Arguments of a suite.
 #[derive(Debug, Args)]
 pub(crate) struct SuiteArgs {
-    /// The sender under test: PROFILE/CC, or reno, cubic, bbr, bbr3 (Linux), newreno (FreeBSD)
+    /// The sender under test: PROFILE/CC, or reno, cubic, bbr, bbr3 (Linux), newreno (FreeBSD), or a class
+    /// of your own in Python: FILE.py:CLASS, or PROFILE/FILE.py:CLASS
     #[arg(long, value_name = "SENDER")]
     pub(crate) cc: String,
     /// Another value of a knob of the sender under test (may be given several times)
     #[arg(long, value_name = "NAME=VALUE")]
     pub(crate) knob: Vec<String>,
-    /// The reference senders, of which the worst sets each limit
-    #[arg(long, value_name = "SENDER", value_delimiter = ',', default_value = "reno,cubic")]
+    /// The reference senders, of which the worst sets each limit [default: Reno and CUBIC of the same
+    /// stack]
+    #[arg(long, value_name = "SENDER", value_delimiter = ',')]
     pub(crate) against: Vec<String>,
     /// Only these criteria, by their section
     #[arg(long, value_name = "SECTION", value_delimiter = ',')]
     pub(crate) criterion: Vec<String>,
-    /// Drawn start phases of each world with several flows (rfc9743)
-    #[arg(long, value_name = "COUNT", default_value_t = 4, value_parser = clap::value_parser!(u32).range(2..=1_000))]
+    /// Draws of each world (rfc9743): of start times, of the hosts' noise, of losses (these at least 10)
+    #[arg(long, value_name = "COUNT", default_value_t = suite::DEFAULT_DRAWS, value_parser = clap::value_parser!(u32).range(2..=1_000))]
     pub(crate) phases: u32,
-    /// Most start phases: a criterion that stays undecided gets twice as many until it is decided or has these [default: 16]
+    /// Most draws: a world that does not decide gets twice as many until it does or has these [default: 32]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(2..=1_000))]
     pub(crate) budget: Option<u32>,
+    /// Longest processing time of a packet in the sending hosts, uniform from zero (rfc9743): a time, or
+    /// `hosts` (a packet's service time at the bottleneck, 50 to 500 us), or `off`
+    #[arg(long, value_name = "TIME", default_value = "hosts")]
+    pub(crate) noise: suite::HostNoise,
+    /// Seed of the draws (rfc9743)
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) seed: u32,
     /// Threads [default: as many as processors]
     #[arg(long, value_name = "N")]
     pub(crate) jobs: Option<usize>,

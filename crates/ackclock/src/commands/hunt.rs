@@ -7,7 +7,6 @@ use std::process::ExitCode;
 
 use hunt::{HuntError, HuntReport, HuntRequest};
 use scenario::nearest;
-use suite::SuiteSender;
 
 use crate::cli::HuntArgs;
 use crate::failure::Failure;
@@ -17,8 +16,7 @@ use crate::progress::CountProgress;
 
 pub(super) fn run(args: &HuntArgs) -> Result<ExitCode, Failure> {
     let goal = args.goal;
-    let sender = SuiteSender::read(&args.cc)
-        .map_err(|error| Failure::new(error.message).hint(error.hint))?;
+    let sender = super::sender(&args.cc)?;
     let limit = args.limit.unwrap_or(goal.default_limit());
     if !(limit.is_finite() && limit > 0.0) {
         return Err(Failure::new(format!("--limit {limit}: expected a number above 0")));

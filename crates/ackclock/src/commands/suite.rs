@@ -22,17 +22,14 @@ use crate::interrupt;
 use crate::output::{OutFile, print};
 use crate::progress::CountProgress;
 
-/// Most start phases for a criterion that stays undecided.
-const DEFAULT_BUDGET: u32 = 16;
 /// Exit status if no criterion fails and one is undecided.
 const UNDECIDED: u8 = 3;
 
 pub(super) fn run(command: SuiteCommand) -> Result<ExitCode, Failure> {
     match command {
-        SuiteCommand::Rfc9743(args) => evaluate(&RFC9743, &args, args.phases),
-        // Each world has one flow.
-        SuiteCommand::SlowStart(args) => evaluate(&SLOW_START, &args, 1),
-        SuiteCommand::Tcpeval(args) => evaluate(&TCPEVAL, &args, 1),
+        SuiteCommand::Rfc9743(args) => evaluate(&RFC9743, &args),
+        SuiteCommand::SlowStart(args) => evaluate(&SLOW_START, &args),
+        SuiteCommand::Tcpeval(args) => evaluate(&TCPEVAL, &args),
         SuiteCommand::Bbr(args) => bbr::run(&args),
         SuiteCommand::Rrul(args) => flent::run(FlentTest::Rrul, &args),
         SuiteCommand::RttFair(args) => flent::run(FlentTest::RttFair, &args),
@@ -40,13 +37,17 @@ pub(super) fn run(command: SuiteCommand) -> Result<ExitCode, Failure> {
     }
 }
 
-fn evaluate(suite: &'static Suite, args: &SuiteArgs, phases: u32) -> Result<ExitCode, Failure> {
-    let request = SuiteRequest {
-        suite,
-        sender: with_knobs(sender(&args.cc)?, &args.knob)?,
-        against: args.against.iter().map(|name| sender(name)).collect::<Result<_, _>>()?,
-        phases,
-    };
+fn evaluate(suite: &'static Suite, args: &SuiteArgs) -> Result<ExitCode, Failure> {
+    let mut request = SuiteRequest::new(suite, with_knobs(sender(&args.cc)?, &args.knob)?);
+    if !args.against.is_empty() {
+        request.against = args.against.iter().map(|name| sender(name)).collect::<Result<_, _>>()?;
+    }
+    if suite.is_drawn {
+        request.phases = args.phases;
+        request.budget = args.budget.unwrap_or(suite::DEFAULT_BUDGET).max(args.phases);
+        request.noise = args.noise;
+        request.seed = args.seed;
+    }
     let criteria = chosen(suite, &args.criterion)?;
     let before = args.baseline.as_deref().map(read_baseline).transpose()?;
     let mut junit = args.junit.as_deref().map(OutFile::create).transpose()?;
@@ -57,9 +58,8 @@ fn evaluate(suite: &'static Suite, args: &SuiteArgs, phases: u32) -> Result<Exit
     });
     let stop = interrupt::orderly();
     let progress = CountProgress::new(0, "runs");
-    let budget = args.budget.unwrap_or(DEFAULT_BUDGET).max(phases);
     let finished = |done: usize, runs: usize| progress.of(done as u64, runs as u64);
-    let report = suite::decide(&request, &criteria, budget, threads, stop, &finished);
+    let report = suite::decide(&request, &criteria, threads, stop, &finished);
     drop(progress);
     if interrupt::is_raised() {
         return Ok(interrupt::status());
@@ -118,7 +118,7 @@ fn against_baseline(worse: &[SuiteRegression]) -> String {
 }
 
 fn sender(name: &str) -> Result<SuiteSender, Failure> {
-    SuiteSender::read(name).map_err(|error| Failure::new(error.message).hint(error.hint))
+    super::sender(name)
 }
 
 fn with_knobs(sender: SuiteSender, knobs: &[String]) -> Result<SuiteSender, Failure> {

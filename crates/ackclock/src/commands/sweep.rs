@@ -146,5 +146,10 @@ fn plan(study: &Study<'_>) -> String {
     if runs > SHOWN {
         text += &format!("   ... and {} more\n", runs - SHOWN);
     }
+    if let Some(most) = study.noise() {
+        text += &format!(
+            "noise {most}: without it the runs of a point would be identical, and phases decide\n"
+        );
+    }
     text
 }

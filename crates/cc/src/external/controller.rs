@@ -33,6 +33,21 @@ pub struct CcReport {
     pub mss: u32,
     /// True during a fast recovery. A window decided now applies after its end.
     pub in_recovery: bool,
+    /// Bytes sent and not yet acknowledged (`snd_nxt - snd_una`).
+    pub flight: u64,
+    /// Bytes acknowledged since the connection was established.
+    pub delivered: u64,
+    /// Packets delivered in the interval, acknowledged or SACKed, each counted once, where the stack
+    /// counts them as Linux does.
+    pub packets: u32,
+    /// Reductions by echoes of CE marks in the interval; they count as losses too.
+    pub ecn_marks: u32,
+    /// The window limited the last flight. False if the application or the receiver did.
+    pub window_limited: bool,
+    /// Receive window of the peer, in bytes.
+    pub peer_window: u64,
+    /// Round trips that ended since the connection was established.
+    pub rounds: u32,
 }
 
 /// A loss detected by the stack.
@@ -51,6 +66,9 @@ pub struct LossReport {
     pub pipe: u64,
     /// Payload of a full segment.
     pub mss: u32,
+    /// Packets marked lost since the connection was established, where the stack counts them (Linux's
+    /// `tp->lost`).
+    pub lost_packets: u64,
 }
 
 /// The decision of a controller; fields that are `None` are unchanged.

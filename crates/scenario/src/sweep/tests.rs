@@ -187,3 +187,51 @@ fn a_short_key_must_be_unambiguous() {
     let expected = ["7 path.return.delay=1ms"];
     assert_eq!(grid(&text, &["path.return.delay=1ms"], None), expected);
 }
+
+/// Two flows that share a drop-tail link, nothing drawn.
+fn two_flows() -> String {
+    BASE.replace(
+        "flow = [ {",
+        "flow = [ { name = \"other\", from = \"a\", to = \"b\", bulk = \"1MB\" }, {",
+    )
+}
+
+#[test]
+fn repeated_runs_of_several_flows_get_the_noise_that_they_lack() {
+    let noise = |text: &str, repeat| {
+        let overrides = StudyOverrides { repeat: Some(repeat), ..StudyOverrides::default() };
+        let study = Study::load(text, "t.toml", &overrides).unwrap();
+        study.noise().map(|most| most.as_nanos() / 1_000)
+    };
+    let text = two_flows();
+    // 1500 bytes take 1.2 ms at 10 Mbit/s; a tenth of the round trip of 5 ms is 500 us.
+    assert_eq!(noise(&text, 2), Some(500));
+    // A single run is that of the file, and so are runs of one flow.
+    assert_eq!(noise(&text, 1), None);
+    assert_eq!(noise(BASE, 2), None);
+    // What is drawn, or given, is enough.
+    assert_eq!(noise(&text.replace("return = []", "return = [{ jitter = \"1ms\" }]"), 2), None);
+    assert_eq!(noise(&format!("noise = \"0us\"\n{text}"), 2), None);
+    let overrides = StudyOverrides { repeat: Some(3), ..StudyOverrides::default() };
+    let study = Study::load(&text, "t.toml", &overrides).unwrap();
+    let starts = |run| study.scenario(run).unwrap().flows.iter().map(|flow| flow.start).collect::<Vec<_>>();
+    assert_ne!(starts(0), starts(1));
+    // The text of a run is that run.
+    let shown = study.text_of(1).unwrap();
+    let alone = crate::load(&shown, "shown.toml", &Overrides::default()).unwrap().scenario;
+    assert_eq!(alone, study.scenario(1).unwrap());
+}
+
+#[test]
+fn noise_adds_a_delay_to_each_direction_and_to_each_start() {
+    let text = two_flows();
+    let read = |text: &str| crate::load(text, "t.toml", &Overrides::default()).unwrap().scenario;
+    let (quiet, noisy) = (read(&text), read(&format!("noise = \"300us\"\n{text}")));
+    assert_eq!(read(&format!("noise = \"0us\"\n{text}")), quiet);
+    let jitter = sim::scenario::ElementSpec::Jitter { most: Duration::from_micros(300) };
+    assert_eq!(noisy.paths[0].forward[0], jitter);
+    assert_eq!(noisy.paths[0].forward[1..], quiet.paths[0].forward[..]);
+    assert_eq!(noisy.paths[0].reverse, [jitter]);
+    assert!(noisy.flows.iter().all(|flow| flow.start < Duration::from_micros(300)));
+    assert_ne!(noisy.flows[0].start, noisy.flows[1].start);
+}

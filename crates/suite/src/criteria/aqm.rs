@@ -2,7 +2,7 @@
 
 use units::Duration;
 
-use super::SuiteCriterion;
+use super::{RELATIVE, SuiteCriterion};
 use crate::evaluation::Margin;
 use crate::measure::RunMeasures;
 use crate::world::{SuiteWorld, WorldFlow};
@@ -12,6 +12,7 @@ pub(super) const CRITERION: SuiteCriterion = SuiteCriterion {
     title: "active queue management",
     limits: "queue delay p95 at most a tenth above the worst reference, 5 ms are free; utilisation at \
              least nine tenths of it",
+    source: RELATIVE,
     not_evaluated: None,
     evaluate: |evaluation| {
         let rtt = Duration::from_millis(40);
@@ -27,6 +28,16 @@ pub(super) const CRITERION: SuiteCriterion = SuiteCriterion {
             let margin = Margin::AtLeast { factor: 0.9 };
             evaluation.figure(&runs, "utilisation", "%", margin, |run| run.utilisation(10));
         }
+        // With ECN CoDel marks, and drops only when the queue is full.
+        let runs = evaluation.phases(|sender| {
+            let sender = &sender.with_ecn();
+            SuiteWorld::new("aqm-codel-ecn", 20.0, rtt, 8.0)
+                .queue("{ codel = { ecn = true } }")
+                .flow(WorldFlow::bulk("one", sender, rtt))
+                .flow(WorldFlow::bulk("two", sender, rtt))
+        })?;
+        let margin = Margin::AtMost { factor: 1.1, free: 5.0 };
+        evaluation.figure(&runs, "queue delay p95", "ms", margin, RunMeasures::delay_p95);
         Ok(())
     },
 };

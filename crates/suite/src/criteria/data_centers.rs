@@ -2,7 +2,7 @@
 
 use units::Duration;
 
-use super::SuiteCriterion;
+use super::{RELATIVE, SuiteCriterion};
 use crate::evaluation::Margin;
 use crate::world::{SuiteWorld, WorldFlow};
 
@@ -13,6 +13,7 @@ pub(super) const CRITERION: SuiteCriterion = SuiteCriterion {
     section: "7.11",
     title: "data centers",
     limits: "mean completion time at most a fifth above the worst reference",
+    source: RELATIVE,
     not_evaluated: None,
     evaluate: |evaluation| {
         let rtt = Duration::from_micros(100);

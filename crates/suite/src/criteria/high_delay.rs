@@ -2,7 +2,7 @@
 
 use units::Duration;
 
-use super::SuiteCriterion;
+use super::{RELATIVE, SuiteCriterion};
 use crate::evaluation::Margin;
 use crate::world::{SuiteWorld, WorldFlow};
 
@@ -10,6 +10,7 @@ pub(super) const CRITERION: SuiteCriterion = SuiteCriterion {
     section: "7.5",
     title: "paths with high delay",
     limits: "at least nine tenths of the worst reference",
+    source: RELATIVE,
     not_evaluated: None,
     evaluate: |evaluation| {
         let rtt = Duration::from_millis(600);
@@ -19,7 +20,7 @@ pub(super) const CRITERION: SuiteCriterion = SuiteCriterion {
             let runs = evaluation.runs(|sender| {
                 let world = SuiteWorld::new(name, 20.0, rtt, 1.0).lasts(Duration::from_secs(60));
                 let world = match element {
-                    Some(element) => world.element(element),
+                    Some(element) => world.drawn_element(element),
                     None => world,
                 };
                 world.flow(WorldFlow::bulk("upload", sender, rtt))

@@ -3,7 +3,7 @@
 
 use units::Duration;
 
-use super::SuiteCriterion;
+use super::{RELATIVE, SuiteCriterion};
 use crate::evaluation::Margin;
 use crate::world::{SuiteWorld, WorldFlow};
 
@@ -15,6 +15,7 @@ pub(super) const CRITERION: SuiteCriterion = SuiteCriterion {
     section: "5.1.3",
     title: "protection against high packet loss",
     limits: "loss after slow start at most three times that of the worst reference, and 1 % is free",
+    source: RELATIVE,
     not_evaluated: None,
     evaluate: |evaluation| {
         let rtt = Duration::from_millis(40);
@@ -35,6 +36,7 @@ pub(super) const POLICER: SuiteCriterion = SuiteCriterion {
     title: "network circuit breakers and policers",
     limits: "loss at most three times that of the worst reference, and 1 % is free; at least nine \
              tenths of the worst reference's goodput",
+    source: RELATIVE,
     not_evaluated: None,
     evaluate: |evaluation| {
         let rtt = Duration::from_millis(40);

@@ -2,7 +2,7 @@
 
 use units::Duration;
 
-use super::SuiteCriterion;
+use super::{RELATIVE, SuiteCriterion};
 use crate::evaluation::Margin;
 use crate::world::{SuiteWorld, WorldFlow};
 
@@ -11,6 +11,7 @@ pub(super) const CRITERION: SuiteCriterion = SuiteCriterion {
     title: "Internet of Things",
     limits: "goodput at least nine tenths of the worst reference, loss at most three times as high, and \
              1 % is free",
+    source: RELATIVE,
     not_evaluated: None,
     evaluate: |evaluation| {
         let rtt = Duration::from_millis(400);

@@ -2,7 +2,7 @@
 
 use units::Duration;
 
-use super::SuiteCriterion;
+use super::{RELATIVE, SuiteCriterion};
 use crate::SuiteError;
 use crate::evaluation::{Evaluation, Margin};
 use crate::world::{SuiteWorld, WorldFlow};
@@ -14,11 +14,21 @@ pub(super) const TAIL_DROP: SuiteCriterion = SuiteCriterion {
     section: "6.1",
     title: "paths with tail-drop queues",
     limits: LIMITS,
+    source: RELATIVE,
     not_evaluated: None,
     evaluate: |evaluation| {
         for bdp in [0.25, 1.0, 4.0] {
             utilisation(evaluation, "tail-drop", 20.0, 40, bdp)?;
         }
+        // ACKs that wait behind data of the other direction come in bursts.
+        let rtt = Duration::from_millis(40);
+        let Some(other) = evaluation.references().into_iter().next() else { return Ok(()) };
+        let runs = evaluation.phases(|sender| {
+            SuiteWorld::new("reverse-traffic", 20.0, rtt, 1.0)
+                .flow(WorldFlow::bulk("upload", sender, rtt))
+                .flow(WorldFlow::bulk("download", &other, rtt).reverse())
+        })?;
+        evaluation.figure(&runs, "goodput against it", "Mbit/s", GOODPUT, |run| run.goodput(0, 5));
         Ok(())
     },
 };
@@ -27,6 +37,7 @@ pub(super) const WIRED: SuiteCriterion = SuiteCriterion {
     section: "6.3",
     title: "wired paths",
     limits: LIMITS,
+    source: RELATIVE,
     not_evaluated: None,
     evaluate: |evaluation| {
         for (rate, ms) in [(5.0, 10), (5.0, 100), (100.0, 10), (100.0, 100), (1_000.0, 10)] {
@@ -57,6 +68,7 @@ pub(super) const TUNNELS: SuiteCriterion = SuiteCriterion {
     section: "6.2",
     title: "tunnels",
     limits: LIMITS,
+    source: RELATIVE,
     not_evaluated: None,
     evaluate: |evaluation| {
         let rtt = Duration::from_millis(40);
@@ -75,6 +87,7 @@ pub(super) const WIRELESS: SuiteCriterion = SuiteCriterion {
     section: "6.4",
     title: "wireless paths",
     limits: LIMITS,
+    source: RELATIVE,
     not_evaluated: None,
     evaluate: |evaluation| {
         let rtt = Duration::from_millis(30);
@@ -89,7 +102,7 @@ pub(super) const WIRELESS: SuiteCriterion = SuiteCriterion {
         for (kind, element) in kinds {
             let runs = evaluation.runs(|sender| {
                 SuiteWorld::new(format!("wireless-{kind}"), 30.0, rtt, 2.0)
-                    .element(element)
+                    .drawn_element(element)
                     .flow(WorldFlow::bulk("upload", sender, rtt))
             })?;
             evaluation.figure(&runs, "goodput", "Mbit/s", GOODPUT, |run| run.goodput(0, 5));

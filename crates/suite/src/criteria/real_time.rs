@@ -2,7 +2,7 @@
 
 use units::Duration;
 
-use super::SuiteCriterion;
+use super::{RELATIVE, SuiteCriterion};
 use crate::evaluation::{Evaluation, Margin};
 use crate::measure::RunMeasures;
 use crate::world::{SuiteWorld, WorldFlow};
@@ -13,6 +13,7 @@ pub(super) const CRITERION: SuiteCriterion = SuiteCriterion {
     limits: "p99 of the delay that the queue adds to packets of voice at most a tenth above the worst \
              reference, 5 ms are free; the voice flow keeps nine tenths of the rate that it keeps beside \
              the worst reference",
+    source: RELATIVE,
     not_evaluated: None,
     evaluate: |evaluation: &mut Evaluation<'_>| {
         let rtt = Duration::from_millis(40);

@@ -2,7 +2,7 @@
 
 use units::Duration;
 
-use super::SuiteCriterion;
+use super::{RELATIVE, SuiteCriterion};
 use crate::evaluation::Margin;
 use crate::world::{SuiteWorld, WorldFlow};
 
@@ -10,6 +10,7 @@ pub(super) const CRITERION: SuiteCriterion = SuiteCriterion {
     section: "7.7",
     title: "extreme packet reordering",
     limits: "at least nine tenths of the worst reference",
+    source: RELATIVE,
     not_evaluated: None,
     evaluate: |evaluation| {
         let rtt = Duration::from_millis(40);
@@ -21,7 +22,7 @@ pub(super) const CRITERION: SuiteCriterion = SuiteCriterion {
         for (kind, element) in kinds {
             let runs = evaluation.runs(|sender| {
                 SuiteWorld::new(format!("reordering-{kind}"), 20.0, rtt, 2.0)
-                    .element(element)
+                    .drawn_element(element)
                     .flow(WorldFlow::bulk("upload", sender, rtt))
             })?;
             let margin = Margin::AtLeast { factor: 0.9 };

@@ -2,7 +2,7 @@
 
 use units::Duration;
 
-use super::SuiteCriterion;
+use super::{RELATIVE, SuiteCriterion};
 use crate::evaluation::{Evaluation, Margin};
 use crate::world::{SuiteWorld, WorldFlow};
 
@@ -15,6 +15,7 @@ pub(super) const CRITERION: SuiteCriterion = SuiteCriterion {
     title: "short flows",
     limits: "mean completion time of 20 short flows on an idle link at most a fifth above the worst \
              reference",
+    source: RELATIVE,
     not_evaluated: None,
     evaluate: |evaluation| {
         for kilobytes in [15, 150, 1_000] {
@@ -40,6 +41,7 @@ pub(super) const BESIDE_LONG: SuiteCriterion = SuiteCriterion {
     title: "short and long flows",
     limits: "mean completion time of short flows of each reference beside a long flow at most a \
              fifth above that beside the worst reference",
+    source: RELATIVE,
     not_evaluated: None,
     evaluate: |evaluation: &mut Evaluation<'_>| {
         let rtt = Duration::from_millis(40);

@@ -2,7 +2,7 @@
 
 use units::Duration;
 
-use super::SuiteCriterion;
+use super::{RELATIVE, SuiteCriterion};
 use crate::evaluation::{Evaluation, Margin};
 use crate::world::{SuiteWorld, WorldFlow};
 
@@ -10,6 +10,7 @@ pub(super) const OUTAGE: SuiteCriterion = SuiteCriterion {
     section: "7.8",
     title: "transient events",
     limits: "at least nine tenths of the worst reference in the ten seconds after the outage",
+    source: RELATIVE,
     not_evaluated: None,
     evaluate: |evaluation| {
         let rtt = Duration::from_millis(40);
@@ -35,6 +36,7 @@ pub(super) const CROSS_TRAFFIC: SuiteCriterion = SuiteCriterion {
     limits: "goodput at least nine tenths of the worst reference, loss at most three times as high, and \
              1 % is free: twenty flows of each reference take the link for ten seconds; the link \
              has a fifth of its rate for ten seconds",
+    source: RELATIVE,
     not_evaluated: None,
     evaluate: |evaluation: &mut Evaluation<'_>| {
         let rtt = Duration::from_millis(40);

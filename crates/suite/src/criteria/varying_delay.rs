@@ -2,7 +2,7 @@
 
 use units::Duration;
 
-use super::SuiteCriterion;
+use super::{RELATIVE, SuiteCriterion};
 use crate::evaluation::Margin;
 use crate::world::{SuiteWorld, WorldFlow};
 
@@ -10,13 +10,14 @@ pub(super) const CRITERION: SuiteCriterion = SuiteCriterion {
     section: "7.3",
     title: "paths with varying delay",
     limits: "at least nine tenths of the worst reference",
+    source: RELATIVE,
     not_evaluated: None,
     evaluate: |evaluation| {
         let rtt = Duration::from_millis(40);
         for ms in [5, 20, 60] {
             let runs = evaluation.runs(|sender| {
                 SuiteWorld::new(format!("jitter-{ms}ms"), 20.0, rtt, 2.0)
-                    .element(format!("{{ jitter = \"{ms}ms\" }}"))
+                    .drawn_element(format!("{{ jitter = \"{ms}ms\" }}"))
                     .flow(WorldFlow::bulk("upload", sender, rtt))
             })?;
             let margin = Margin::AtLeast { factor: 0.9 };

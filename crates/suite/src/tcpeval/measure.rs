@@ -15,12 +15,13 @@ use crate::report::WorldText;
 /// What a run showed.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(super) struct TcpevalRun {
-    /// Packets dropped at the queues under test, in percent of those that arrived there.
-    pub(super) loss: f64,
-    /// The longest median of the queue delay of a link under test.
-    pub(super) median_delay_ms: f64,
+    /// Packets dropped at the queues under test, in percent of those that arrived there; `None` without
+    /// any.
+    pub(super) loss: Option<f64>,
+    /// The longest median of the queue delay of a link under test; `None` without packets.
+    pub(super) median_delay_ms: Option<f64>,
     /// The longest 95th percentile.
-    pub(super) delay_p95_ms: f64,
+    pub(super) delay_p95_ms: Option<f64>,
     /// Goodput of each route after the warm-up, in bit/s.
     pub(super) goodput: Vec<f64>,
     /// When the receiver of each route had read 15 kB, 150 kB and so on, in seconds.
@@ -106,12 +107,12 @@ pub(super) fn run_after(
     let packets: u64 = links.iter().map(|link| link.packets + link.lost).sum();
     let lost: u64 = links.iter().map(|link| link.lost).sum();
     let longest = |of: fn(&LinkReport) -> Option<f64>| {
-        links.iter().filter_map(|link| of(link)).fold(0.0, f64::max) * 1e3
+        links.iter().filter_map(|link| of(link)).reduce(f64::max).map(|seconds| seconds * 1e3)
     };
     let seconds = (loaded.scenario.duration - warm_up).as_secs_f64();
     let goodput = |read: &RouteRead| read.after_warm_up as f64 * 8.0 / seconds;
     Ok(TcpevalRun {
-        loss: 100.0 * lost as f64 / packets.max(1) as f64,
+        loss: (packets > 0).then(|| 100.0 * lost as f64 / packets as f64),
         median_delay_ms: longest(|link| link.delay_p50_s),
         delay_p95_ms: longest(|link| link.delay_p95_s),
         goodput: observer.routes.iter().map(goodput).collect(),

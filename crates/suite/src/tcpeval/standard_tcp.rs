@@ -23,9 +23,9 @@ pub(super) fn evaluate(evaluation: &mut Evaluation<'_>) -> Result<(), SuiteError
             let name = format!("standard-tcp-{capacity}-{load}%");
             let total = rate as f64 / 16.0 * seconds as f64 * load as f64 / 100.0;
             let flows = drawn(&name, total, seconds, SIZES, ROUTES);
-            let world = |sender: &SuiteSender| WorldText {
-                name: name.clone(),
-                text: scenario(&name, rate, seconds, &standard, sender, &flows),
+            let world = |sender: &SuiteSender| {
+                let text = scenario(&name, rate, seconds, &standard, sender, &flows);
+                WorldText::new(name.clone(), text)
             };
             let runs = evaluation.each(world, run)?;
             // After the sender under test, the first reference is standard TCP in both camps.

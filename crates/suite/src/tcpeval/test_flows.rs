@@ -54,7 +54,7 @@ impl TestFlows {
         let total = rate as f64 / 16.0 * seconds as f64;
         let owner = format!("background {} {}", self.capacity.name, self.draw);
         text.transfers(first, &drawn(&owner, total, seconds, SIZES, ROUTES));
-        WorldText { name: self.name.clone(), text: text.finish() }
+        WorldText::new(self.name.clone(), text.finish())
     }
 
     /// Runs the world with each sender.
@@ -65,7 +65,7 @@ impl TestFlows {
 }
 
 /// A figure of each run; the outer index is the draw, the inner one the sender.
-fn by_sender(draws: &[Vec<TcpevalRun>], of: impl Fn(&TcpevalRun) -> f64) -> Vec<Vec<f64>> {
+fn by_sender<S>(draws: &[Vec<TcpevalRun>], of: impl Fn(&TcpevalRun) -> S) -> Vec<Vec<S>> {
     let senders = draws.first().map_or(0, Vec::len);
     (0..senders).map(|sender| draws.iter().map(|runs| of(&runs[sender])).collect()).collect()
 }
