@@ -64,6 +64,7 @@ impl ExternalAlgorithm {
             since: Instant::ZERO,
             counters: ReportCounters::default(),
             totals: ReportTotals::default(),
+            decided: None,
             pending_window: None,
             failure: None,
         })
@@ -111,6 +112,9 @@ pub struct ExternalController {
     since: Instant,
     counters: ReportCounters,
     totals: ReportTotals,
+    /// The last window decided, and what the base made of it: Linux counts whole packets, so growth by
+    /// parts of a packet would be lost.
+    decided: Option<(Bytes, Bytes)>,
     /// Window to set when the current recovery ends.
     pending_window: Option<Bytes>,
     /// Error of the controller, which is not called after it.
@@ -137,6 +141,20 @@ impl ExternalController {
         })
     }
 
+    /// Sets the window of the base.
+    fn decide(&mut self, window: Bytes) {
+        self.base.set_window(window);
+        self.decided = Some((window, self.base.control().window));
+    }
+
+    /// The window as the controller decided it, if it is still that, else that of the base.
+    fn exact(&self, window: Bytes) -> Bytes {
+        match self.decided {
+            Some((decided, made)) if made == window => decided,
+            _ => window,
+        }
+    }
+
     fn apply(&mut self, decision: CcDecision) {
         if let Some(ssthresh) = decision.ssthresh {
             self.base.set_threshold(Some(ssthresh));
@@ -145,7 +163,7 @@ impl ExternalController {
             if self.base.in_recovery() {
                 self.pending_window = Some(window);
             } else {
-                self.base.set_window(window);
+                self.decide(window);
             }
         }
         self.pacing = decision.pacing.or(self.pacing);
@@ -171,7 +189,7 @@ impl ExternalController {
             rtt_min: counters.rtt_min,
             rtt_last: counters.rtt_last,
             srtt_micros: event.srtt.micros,
-            window: control.window,
+            window: self.exact(control.window),
             ssthresh: control.ssthresh,
             mss: self.mss,
             in_recovery: self.base.in_recovery(),
@@ -256,7 +274,7 @@ impl Controller for ExternalController {
         let loss = LossReport {
             now: event.now,
             signal: event.signal,
-            window: before,
+            window: self.exact(before),
             ssthresh: self.base.control().ssthresh,
             pipe: event.pipe,
             mss: self.mss,
@@ -277,7 +295,7 @@ impl Controller for ExternalController {
     fn on_recovered(&mut self, event: &RecoveryEnd) -> WindowChange {
         let change = self.base.on_recovered(event);
         if let Some(window) = self.pending_window.take() {
-            self.base.set_window(window);
+            self.decide(window);
         }
         change
     }

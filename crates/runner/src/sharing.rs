@@ -10,6 +10,7 @@ mod histogram;
 mod lines;
 mod one_way;
 mod over_time;
+mod phases;
 mod text;
 
 use std::io;
@@ -20,6 +21,7 @@ use sim::scenario::{App, ElementSpec, Scenario};
 use sim::{ErasedObserver, Observer, ObserverPair, RunError, RunOutcome};
 use units::{Duration, HostId, Instant};
 
+pub use phases::{PhaseEffects, phase_effects};
 pub use fairness::{DELTA, FairnessReport, SecondsReport, alike_flows, compared, jain};
 pub use lines::LinkReport;
 pub use one_way::OneWayReport;

@@ -84,7 +84,7 @@ pub use error::ScenarioError;
 pub use files::{Files, ReadFile};
 pub use kernel::{KernelHost, ProgramHost, TCP_INFO_INTERVAL};
 pub use nearest::nearest;
-pub use noise::host_noise;
+pub use noise::{host_noise, missing_noise, with_noise};
 pub use real_stacks::{FindStack, MissingStack, StackHost, Stacks};
 pub use reference::reference;
 pub use report::{ReportStyle, report};

@@ -44,9 +44,16 @@ pub(super) fn add(scenario: &mut Scenario, most: Duration) {
     }
 }
 
+/// The scenario with this noise, drawn from this seed.
+pub fn with_noise(scenario: &Scenario, most: Duration, seed: u64) -> Scenario {
+    let mut scenario = Scenario { seed, ..scenario.clone() };
+    add(&mut scenario, most);
+    scenario
+}
+
 /// The noise that repeated runs of a scenario need: several flows, and nothing that is drawn, so that
 /// all runs would be the same and phases decide. `None` if it needs none.
-pub(super) fn lacking(scenario: &Scenario) -> Option<Duration> {
+pub fn missing_noise(scenario: &Scenario) -> Option<Duration> {
     let elements = || {
         let of = |path: &PathSpec| path.forward.iter().chain(&path.reverse).cloned().collect::<Vec<_>>();
         let shared = scenario.shared.iter().map(|shared| shared.element.clone());

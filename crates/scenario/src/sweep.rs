@@ -233,7 +233,7 @@ impl<'t> Study<'t> {
         let first = vec![0; self.axes.len()];
         let mut faults = ReportedErrors::default();
         let seed = match self.scenario_at(&first) {
-            Ok(scenario) => (scenario.seed, noise::lacking(&scenario)),
+            Ok(scenario) => (scenario.seed, noise::missing_noise(&scenario)),
             Err(wrong) => return Err(self.sources.errors(wrong)),
         };
         for (number, axis) in self.axes.iter().enumerate() {

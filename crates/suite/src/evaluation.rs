@@ -120,8 +120,7 @@ impl<'a> Evaluation<'a> {
         (criterion.evaluate)(&mut evaluation)?;
         let Self { figures, texts, most_draws, .. } = evaluation;
         let limited = figures.iter().filter(|figure| figure.is_limited()).count();
-        let criteria = request.suite.criteria.len();
-        let judge = |figure: MeasuredFigure| figure.judge(criteria, limited);
+        let judge = |figure: MeasuredFigure| figure.judge(limited);
         let figures: Vec<SuiteFigure> = figures.into_iter().map(judge).collect();
         Ok(CriterionReport::new(criterion, most_draws.max(request.phases), figures, texts))
     }

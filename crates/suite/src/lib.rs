@@ -82,7 +82,7 @@ impl SuiteRequest {
 /// Draws of each world at first.
 pub const DEFAULT_DRAWS: u32 = 4;
 /// Most draws of a world that does not decide.
-pub const DEFAULT_BUDGET: u32 = 32;
+pub const DEFAULT_BUDGET: u32 = 16;
 
 /// An error of a suite.
 #[derive(Debug, Clone, PartialEq, Eq)]

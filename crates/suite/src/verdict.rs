@@ -1,17 +1,17 @@
 //! The verdict on a figure: its samples against the limit that the references set.
 //!
 //! A figure holds or fails if the whole interval of its distance to the limit is on one side. The
-//! distances are paired: the sender under test and the worst reference ran the same draws. A report has
-//! many figures and looks at some of them several times, so each interval is wide enough that all of
-//! them together err in at most 5 % of reports (Bonferroni's inequality, Student's t).
+//! distances are paired: the sender under test and the worst reference ran the same draws. A criterion has
+//! several figures, each looked at up to several times, so each interval is wide enough that all of them
+//! together err with a probability of at most 1 % (Bonferroni's inequality, Student's t).
 
 use runner::sweep::statistics::SampleStatistics;
 
 use crate::report::{FigureBound, FigureVerdict, SuiteFigure};
 use crate::student;
 
-/// Probability that any verdict of a report is wrong because of its draws.
-const REPORT_ERROR: f64 = 0.05;
+/// Probability that the verdict on a criterion is wrong because of its draws.
+const CRITERION_ERROR: f64 = 0.01;
 
 /// How far a figure may be from the worst reference.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -51,6 +51,8 @@ struct FigureLimit<'a> {
     limit: Option<f64>,
     /// The factor of the worst reference that the limit is; `None` if it is fixed.
     factor: Option<f64>,
+    /// What the limit of a draw is at least.
+    free: f64,
 }
 
 impl MeasuredFigure {
@@ -59,12 +61,12 @@ impl MeasuredFigure {
         self.margin != Margin::Info
     }
 
-    /// The verdict, one of `figures` with a limit in a criterion, of which the suite has `criteria`.
-    pub(crate) fn judge(self, criteria: usize, figures: usize) -> SuiteFigure {
+    /// The verdict, one of `figures` with a limit in a criterion.
+    pub(crate) fn judge(self, figures: usize) -> SuiteFigure {
         let of = statistics(self.tested.iter().flatten().copied());
         let limit = self.limit();
         let reference = limit.worst.map(|values| statistics(values.iter().flatten().copied()));
-        let error = REPORT_ERROR / (criteria.max(1) * figures.max(1)) as f64;
+        let error = CRITERION_ERROR / figures.max(1) as f64;
         // Half of what is left for each further look.
         let error = error / libm::ldexp(1.0, self.look.min(60) as i32);
         let verdict = self.verdict(&limit, error);
@@ -113,7 +115,11 @@ impl MeasuredFigure {
             Margin::Most(limit) => (FigureBound::AtMost, most, Some(limit), None),
             Margin::Info => (FigureBound::None, most, None, None),
         };
-        FigureLimit { bound, worst: worst.map(|(_, values)| values), limit, factor }
+        let free = match self.margin {
+            Margin::AtMost { free, .. } => free,
+            _ => f64::NEG_INFINITY,
+        };
+        FigureLimit { bound, worst: worst.map(|(_, values)| values), limit, factor, free }
     }
 
     /// The verdict if an interval may miss with the probability `error`.
@@ -126,7 +132,9 @@ impl MeasuredFigure {
         let sign = if limit.bound == FigureBound::AtMost { 1.0 } else { -1.0 };
         let room = statistics(self.tested.iter().enumerate().filter_map(|(draw, value)| {
             let own = match (limit.factor, limit.worst) {
-                (Some(factor), Some(values)) => values.get(draw).copied().flatten()? * factor,
+                (Some(factor), Some(values)) => {
+                    (values.get(draw).copied().flatten()? * factor).max(limit.free)
+                }
                 _ => mean_limit,
             };
             Some(sign * (own - (*value)?))
@@ -173,7 +181,7 @@ mod tests {
         let references = references.iter().map(|values| values.to_vec()).collect();
         let (name, unit) = (String::new(), "%".to_owned());
         let tested = tested.to_vec();
-        MeasuredFigure { name, unit, margin, tested, references, world: None, look: 0 }.judge(1, 1)
+        MeasuredFigure { name, unit, margin, tested, references, world: None, look: 0 }.judge(1)
     }
 
     fn of(margin: Margin, tested: &[f64], reference: &[f64]) -> FigureVerdict {
@@ -183,7 +191,7 @@ mod tests {
 
     #[test]
     fn a_wide_interval_decides_nothing() {
-        // Mean 7.0; 4.303 (Student's t, 2 degrees of freedom) times 8.2 over the root of 3 are 20.4.
+        // Mean 7.0; 9.925 (Student's t, 99 %, 2 degrees of freedom) times 8.2 over the root of 3 are 47.
         let wide = [-1.2, 7.0, 15.2];
         let ten = Margin::AtLeast { factor: 1.0 };
         assert_eq!(of(ten, &wide, &[10.0; 3]), FigureVerdict::Undecided);
@@ -195,6 +203,7 @@ mod tests {
 
     #[test]
     fn draws_are_compared_with_the_reference_in_the_same_draw() {
+        // Always half a unit apart.
         let (tested, reference) = ([10.5, 20.5, 30.5], [10.0, 20.0, 30.0]);
         let margin = Margin::AtMost { factor: 1.0, free: 0.0 };
         assert_eq!(of(margin, &tested, &reference), FigureVerdict::Fails);
@@ -228,20 +237,20 @@ mod tests {
         let figure = |look| MeasuredFigure {
             name: String::new(),
             unit: String::new(),
-            margin: Margin::Most(12.0),
+            margin: Margin::Most(15.7),
             tested: vec![Some(9.0), Some(10.0), Some(11.0)],
             references: Vec::new(),
             world: None,
             look,
         };
-        // The interval of 95 % is 10.0 +- 2.48 standard errors of 0.577.
+        // The interval of 99 % is 10.0 +- 9.925 standard errors of 0.577: 5.73.
         let margin = |mut figure: MeasuredFigure| {
-            figure.margin = Margin::Most(12.6);
+            figure.margin = Margin::Most(15.8);
             figure
         };
-        assert_eq!(figure(0).judge(1, 1).verdict, FigureVerdict::Undecided);
-        assert_eq!(margin(figure(0)).judge(1, 1).verdict, FigureVerdict::Holds);
-        assert_eq!(margin(figure(0)).judge(10, 1).verdict, FigureVerdict::Undecided);
-        assert_eq!(margin(figure(3)).judge(1, 1).verdict, FigureVerdict::Undecided);
+        assert_eq!(figure(0).judge(1).verdict, FigureVerdict::Undecided);
+        assert_eq!(margin(figure(0)).judge(1).verdict, FigureVerdict::Holds);
+        assert_eq!(margin(figure(0)).judge(10).verdict, FigureVerdict::Undecided);
+        assert_eq!(margin(figure(3)).judge(1).verdict, FigureVerdict::Undecided);
     }
 }

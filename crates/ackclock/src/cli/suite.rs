@@ -168,7 +168,7 @@ pub(crate) struct SuiteArgs {
     /// Draws of each world (rfc9743): of start times, of the hosts' noise, of losses (these at least 10)
     #[arg(long, value_name = "COUNT", default_value_t = suite::DEFAULT_DRAWS, value_parser = clap::value_parser!(u32).range(2..=1_000))]
     pub(crate) phases: u32,
-    /// Most draws: a world that does not decide gets twice as many until it does or has these [default: 32]
+    /// Most draws: a world that does not decide gets twice as many until it does or has these [default: 16]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(2..=1_000))]
     pub(crate) budget: Option<u32>,
     /// Longest processing time of a packet in the sending hosts, uniform from zero (rfc9743): a time, or

@@ -21,7 +21,7 @@ use sim::{Observer, ObserverPair, RunOutcome};
 use super::guests::Kernels;
 use super::{load_with_kernels, stack};
 use crate::cli::RunArgs;
-use crate::failure::Failure;
+use crate::failure::{Failure, print_error};
 use crate::output::{OutFile, print, standard_output, written};
 use crate::progress::Progress;
 use outputs::{OpenOutput, OutputSource, RequestedOutput, Results, RunContext};
@@ -141,6 +141,10 @@ pub(super) fn run(mut args: RunArgs) -> Result<ExitCode, Failure> {
         None => {
             let sharing = sharing.filter(|_| is_shared);
             print(&result(args.json, &loaded, &outcome, sharing.as_ref()))?;
+            if !args.json && kernels.hosts().is_empty() {
+                let effects = sharing::phase_effects(&loaded.scenario, outcome.segments);
+                effects.iter().for_each(|effects| print_error(&format!("note: {effects}\n")));
+            }
         }
     }
     Ok(ExitCode::SUCCESS)

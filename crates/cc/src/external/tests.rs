@@ -84,6 +84,109 @@ fn acked(millis: u64, una: u64, snd_nxt: u64) -> AckEvent {
     }
 }
 
+/// Adds a tenth of a segment per acknowledgment.
+#[derive(Debug, Clone)]
+struct Tenth;
+
+impl UserController for Tenth {
+    fn on_start(&mut self, _: Instant, mss: u32, _: Bytes) -> Result<CcDecision, ControllerError> {
+        Ok(CcDecision { window: Some(Bytes(10 * u64::from(mss))), ..CcDecision::default() })
+    }
+
+    fn on_report(&mut self, report: &CcReport) -> Result<CcDecision, ControllerError> {
+        let window = Bytes(report.window.get() + u64::from(report.mss) / 10);
+        Ok(CcDecision { window: Some(window), ..CcDecision::default() })
+    }
+
+    fn on_loss(&mut self, _: &LossReport) -> Result<CcDecision, ControllerError> {
+        Ok(CcDecision::default())
+    }
+
+    fn fork(&self) -> Box<dyn UserController> {
+        Box::new(self.clone())
+    }
+}
+
+#[derive(Debug)]
+struct Tenths;
+
+impl ControllerFactory for Tenths {
+    fn name(&self) -> &'static str {
+        "tenth"
+    }
+
+    fn every(&self) -> ReportTrigger {
+        ReportTrigger::Ack
+    }
+
+    fn base_grows(&self) -> bool {
+        false
+    }
+
+    fn make(&self) -> Box<dyn UserController> {
+        Box::new(Tenth)
+    }
+}
+
+#[test]
+fn parts_of_a_packet_add_up_where_the_base_counts_packets() {
+    let mut cc = started(ExternalAlgorithm::new(Tenths).on_linux());
+    for ack in 1..=10_u64 {
+        assert_eq!(cc.control().window, Bytes(10_000), "before acknowledgment {ack}");
+        let _ = cc.on_acked(&acked(40 + ack, 1_000 * ack, 20_000));
+    }
+    assert_eq!(cc.control().window, Bytes(11_000));
+}
+
+#[test]
+fn reports_have_flight_totals_and_rounds() {
+    #[derive(Debug, Clone, Default)]
+    struct Watch(std::sync::Arc<std::sync::Mutex<Vec<CcReport>>>);
+    impl UserController for Watch {
+        fn on_start(&mut self, _: Instant, _: u32, _: Bytes) -> Result<CcDecision, ControllerError> {
+            Ok(CcDecision::default())
+        }
+        fn on_report(&mut self, report: &CcReport) -> Result<CcDecision, ControllerError> {
+            self.0.lock().unwrap().push(*report);
+            Ok(CcDecision::default())
+        }
+        fn on_loss(&mut self, _: &LossReport) -> Result<CcDecision, ControllerError> {
+            Ok(CcDecision::default())
+        }
+        fn fork(&self) -> Box<dyn UserController> {
+            Box::new(self.clone())
+        }
+    }
+    #[derive(Debug, Default)]
+    struct Watches(Watch);
+    impl ControllerFactory for Watches {
+        fn name(&self) -> &'static str {
+            "watch"
+        }
+        fn every(&self) -> ReportTrigger {
+            ReportTrigger::Ack
+        }
+        fn base_grows(&self) -> bool {
+            false
+        }
+        fn make(&self) -> Box<dyn UserController> {
+            Box::new(self.0.clone())
+        }
+    }
+    let watches = Watches::default();
+    let seen = watches.0.0.clone();
+    let mut cc = started(ExternalAlgorithm::new(watches).on_linux());
+    for (millis, una, snd_nxt) in [(40, 1_000, 5_000), (41, 2_000, 6_000), (80, 5_000, 11_000)] {
+        let _ = cc.on_acked(&acked(millis, una, snd_nxt));
+    }
+    let seen = seen.lock().unwrap();
+    let of = |report: &CcReport| (report.flight, report.delivered, report.rounds, report.packets);
+    // The first acknowledgment ends the round of the handshake, the third the one it began.
+    let expected = [(4_000, 1_000, 1, 1), (4_000, 2_000, 1, 1), (6_000, 3_000, 2, 1)];
+    assert_eq!(seen.iter().map(of).collect::<Vec<_>>(), expected);
+    assert!(seen.iter().all(|report| report.window_limited && report.peer_window == 1 << 20));
+}
+
 #[test]
 fn a_round_is_reported_once_its_flight_is_acknowledged() {
     let mut cc = established(ReportTrigger::Round);
