@@ -147,8 +147,14 @@ def test_invalid_controllers() -> None:
     class Never(Aimd):
         every = "sometimes"
 
+    class Misspelt(ackclock.Controller):
+        def on_lost(self, loss: ackclock.Loss) -> float:
+            return loss.cwnd_bytes
+
     with pytest.raises(TypeError, match="on_report"):
         ackclock.run(WORLD, controllers={"nothing": Nothing})
+    with pytest.raises(TypeError, match="did you mean `on_loss`"):
+        ackclock.run(WORLD, controllers={"misspelt": Misspelt})
     with pytest.raises(TypeError, match="expected a class"):
         ackclock.run(WORLD, controllers={"five": 5})  # type: ignore[dict-item]
     with pytest.raises(ValueError, match="built-in controller"):

@@ -7,6 +7,7 @@ import pickle
 import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ import ackclock
 from ackclock import _engine
 
 CRITERIA = ["5.1.5", "7.6", "7.9"]
-SUITE: dict[str, Any] = {"against": ["reno"], "criteria": CRITERIA, "phases": 2}
+SUITE: dict[str, Any] = {"against": ["reno"], "criteria": CRITERIA, "phases": 2, "budget": 2}
 #: A small space: flows of more than two make long runs.
 WITHOUT = ["flows", "rate-change", "transfer", "rate"]
 HUNT: dict[str, Any] = {"without": WITHOUT, "worlds": 60, "seed": 2}
@@ -59,7 +60,7 @@ def test_a_suite_is_that_of_the_command_line(expected_suite: str) -> None:
     counts: list[tuple[int, int]] = []
     report = ackclock.suite("rfc9743", "newreno", **SUITE, progress=lambda *at: counts.append(at))
     assert report.json == expected_suite
-    assert counts[-1] == (12, 12)
+    assert counts[-1] == (20, 20)
     assert [one["section"] for one in report.criteria] == CRITERIA
     assert report.passes == all(one["verdict"] != "fail" for one in report.criteria)
     assert "5.1.5" in str(report) and "5.1.5" in report.page and "rfc9743" in repr(report)
@@ -91,8 +92,12 @@ def test_a_cluster_changes_nothing(cluster: Any, expected_suite: str, expected_h
 
 
 def test_plans_can_be_pickled() -> None:
-    suite = _engine.SuiteStudy("slow-start", "cubic", ["reno"], ["1bdp"], 1, [])
-    assert pickle.loads(pickle.dumps(suite)).runs == suite.runs == 50
+    suite = _engine.SuiteStudy(
+        "slow-start", "cubic", ["reno"], ["1bdp"], None, None, "hosts", 0, []
+    )
+    runs = suite.runs_after([])
+    assert pickle.loads(pickle.dumps(suite)).runs_after([]) == runs
+    assert len(runs) == 50
     hunt = _engine.HuntStudy("bbr", "loss", None, [], 10, 1)
     again = pickle.loads(pickle.dumps(hunt))
     assert again.__getnewargs__() == hunt.__getnewargs__() == ("bbr", "loss", 2.0, [], 10, 1)
@@ -107,6 +112,8 @@ def test_errors_name_what_is_wrong() -> None:
         ackclock.suite("rfc9743", "cubic", criteria=["5.1.9"])
     with pytest.raises(ValueError, match="phases: expected 2 or more"):
         ackclock.suite("rfc9743", "cubic", phases=1)
+    with pytest.raises(ValueError, match="noise \"much\": expected `hosts`"):
+        ackclock.suite("rfc9743", "cubic", noise="much")
     with pytest.raises(ValueError, match="unknown goal"):
         ackclock.hunt("cubic", "latency")
     with pytest.raises(ValueError, match="without: the search space has no `flow`; did you mean"):
@@ -115,6 +122,16 @@ def test_errors_name_what_is_wrong() -> None:
         ackclock.hunt("cubic", "loss", limit=0.0)
     with pytest.raises(TypeError, match="criteria: expected a str"):
         ackclock.suite("rfc9743", "cubic", criteria=[5])  # type: ignore[list-item]
+
+
+def test_a_class_of_the_user_is_a_sender(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    hook = "def on_report(self, report): return report.cwnd_bytes + report.mss_bytes"
+    file.write_text(f"class Mine:\n    {hook}\nclass Bad:\n    {hook}\n    on_lost = on_report\n")
+    report = ackclock.suite("rfc9743", f"{file}:Mine", criteria=["7.4"], phases=2, budget=2)
+    assert report.report["sender"] == f"linux-6.18/{file}:Mine"
+    with pytest.raises(ValueError, match="`on_lost`, which is no hook; did you mean `on_loss`"):
+        ackclock.suite("rfc9743", f"{file}:Bad")
 
 
 def test_an_exception_of_the_runner_ends_the_search() -> None:

@@ -218,16 +218,17 @@ class SuiteStudy:
         cc: str,
         against: list[str],
         criteria: list[str],
-        phases: int,
+        phases: int | None,
+        budget: int | None,
+        noise: str,
+        seed: int,
         knobs: list[str],
     ) -> SuiteStudy: ...
     def __getnewargs__(self) -> tuple[Any, ...]: ...
-    @property
-    def runs(self) -> int: ...
+    def runs_after(self, results: list[str]) -> list[list[int]]: ...
     def results(
         self,
-        first: int,
-        end: int,
+        runs: list[list[int]],
         jobs: int,
         progress: Callable[[int, int], object] | None = None,
     ) -> list[str]: ...
