@@ -75,7 +75,8 @@ fn evaluate(mut args: ZooArgs) -> Result<Vec<String>, String> {
         args.sender = SAMPLE.0.map(str::to_owned).to_vec();
         args.criterion = SAMPLE.1.map(str::to_owned).to_vec();
     }
-    let is_chosen = |names: &[String], name: &str| names.is_empty() || names.iter().any(|one| one == name);
+    let is_chosen =
+        |names: &[String], name: &str| names.is_empty() || names.iter().any(|one| one == name);
     let criteria: Vec<&'static SuiteCriterion> = RFC9743
         .criteria
         .iter()
@@ -121,7 +122,9 @@ fn evaluate(mut args: ZooArgs) -> Result<Vec<String>, String> {
             print_figures(&report);
         }
         match (one.is_sound, fails.is_empty()) {
-            (true, false) => complaints.push(format!("{} is sound and fails {}", one.name, fails.join(", "))),
+            (true, false) => {
+                complaints.push(format!("{} is sound and fails {}", one.name, fails.join(", ")))
+            }
             (false, true) => complaints.push(format!("{} is broken and fails nothing", one.name)),
             _ => {}
         }
@@ -132,10 +135,12 @@ fn evaluate(mut args: ZooArgs) -> Result<Vec<String>, String> {
         }
     }
     // Without all senders a criterion may fail none of those that ran.
-    let is_whole = args.sender.is_empty() || args.sample;
-    for criterion in criteria.iter().filter(|_| is_whole) {
+    let has_all = args.sender.is_empty() || args.sample;
+    for criterion in criteria.iter().filter(|_| has_all) {
         match failed.get(criterion.section) {
-            Some(names) => println!("{:<6} fails {} broken senders", criterion.section, names.len()),
+            Some(names) => {
+                println!("{:<6} fails {} broken senders", criterion.section, names.len())
+            }
             None => complaints.push(format!("{} fails no broken sender", criterion.section)),
         }
     }

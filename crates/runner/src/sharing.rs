@@ -21,11 +21,11 @@ use sim::scenario::{App, ElementSpec, Scenario};
 use sim::{ErasedObserver, Observer, ObserverPair, RunError, RunOutcome};
 use units::{Duration, HostId, Instant};
 
-pub use phases::{PhaseEffects, phase_effects};
 pub use fairness::{DELTA, FairnessReport, SecondsReport, alike_flows, compared, jain};
 pub use lines::LinkReport;
 pub use one_way::OneWayReport;
 pub use over_time::{QueueInterval, QueueSeconds};
+pub use phases::{PhaseEffects, phase_effects};
 pub use text::text;
 pub use text::{LINES, rows_of_lines};
 

@@ -165,8 +165,9 @@ impl PythonController {
     fn hook(&self, verb: &str, argument: &Value) -> Result<CcDecision, ControllerError> {
         let process = self.process.as_ref().map_err(ControllerError::clone)?;
         let answer = call(process, self.name, verb, self.number, argument)?;
-        decision::read(&answer, self.mss)
-            .map_err(|wrong| ControllerError(format!("controller {:?}, {verb}: {wrong}", self.name)))
+        decision::read(&answer, self.mss).map_err(|wrong| {
+            ControllerError(format!("controller {:?}, {verb}: {wrong}", self.name))
+        })
     }
 }
 
@@ -182,8 +183,25 @@ impl UserController for PythonController {
         self.hook(
             "on_start",
             &json!([
-                now.as_secs_f64(), 0.0, 0, 0, 0, none, none, 0.0, window.get(), none, mss, false, 0,
-                0, 0, 0, false, 0, 0
+                now.as_secs_f64(),
+                0.0,
+                0,
+                0,
+                0,
+                none,
+                none,
+                0.0,
+                window.get(),
+                none,
+                mss,
+                false,
+                0,
+                0,
+                0,
+                0,
+                false,
+                0,
+                0
             ]),
         )
     }

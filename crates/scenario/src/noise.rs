@@ -55,7 +55,8 @@ pub fn with_noise(scenario: &Scenario, most: Duration, seed: u64) -> Scenario {
 /// all runs would be the same and phases decide. `None` if it needs none.
 pub fn missing_noise(scenario: &Scenario) -> Option<Duration> {
     let elements = || {
-        let of = |path: &PathSpec| path.forward.iter().chain(&path.reverse).cloned().collect::<Vec<_>>();
+        let of =
+            |path: &PathSpec| path.forward.iter().chain(&path.reverse).cloned().collect::<Vec<_>>();
         let shared = scenario.shared.iter().map(|shared| shared.element.clone());
         scenario.paths.iter().flat_map(of).chain(shared)
     };
@@ -70,10 +71,13 @@ pub fn missing_noise(scenario: &Scenario) -> Option<Duration> {
     // Without a link of a fixed rate the longest bound.
     let rate = rates.min().unwrap_or(1);
     let rtt = scenario.paths.iter().map(|path| {
-        path.forward.iter().chain(&path.reverse).fold(Duration::ZERO, |sum, element| match element {
-            ElementSpec::Delay(delay) => sum + *delay,
-            _ => sum,
-        })
+        path.forward.iter().chain(&path.reverse).fold(
+            Duration::ZERO,
+            |sum, element| match element {
+                ElementSpec::Delay(delay) => sum + *delay,
+                _ => sum,
+            },
+        )
     });
     Some(host_noise(rate, rtt.min().unwrap_or(Duration::ZERO))).filter(|most| !most.is_zero())
 }

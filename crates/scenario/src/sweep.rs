@@ -222,8 +222,8 @@ impl<'t> Study<'t> {
             known,
         };
         let (seed, lacking) = study.try_values()?;
-        let is_given = study.root.has("noise")
-            || study.axes.iter().any(|axis| axis.key("noise").is_some());
+        let is_given =
+            study.root.has("noise") || study.axes.iter().any(|axis| axis.key("noise").is_some());
         let noise = lacking.filter(|_| study.repeat > 1 && !is_given);
         Ok(Self { seed, noise, ..study })
     }

@@ -76,7 +76,8 @@ pub static RFC9743: Suite = Suite {
 };
 
 /// How a limit relative to a reference is set where the document names none.
-const RELATIVE: &str = "RFC 9743: no more harm than existing algorithms; the factors are this project's";
+const RELATIVE: &str =
+    "RFC 9743: no more harm than existing algorithms; the factors are this project's";
 
 /// The criteria in the order of RFC 9743.
 static CRITERIA: [SuiteCriterion; 23] = [

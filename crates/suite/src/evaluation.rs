@@ -14,8 +14,8 @@ use crate::criteria::SuiteCriterion;
 use crate::measure::RunMeasures;
 use crate::report::{CriterionReport, SuiteFigure, WorldText};
 use crate::sender::SuiteSender;
-use crate::verdict::MeasuredFigure;
 pub(crate) use crate::verdict::Margin;
+use crate::verdict::MeasuredFigure;
 use crate::world::SuiteWorld;
 use crate::{SuiteError, SuiteRequest};
 
@@ -236,10 +236,8 @@ impl<'a> Evaluation<'a> {
         // Worlds may have hosts of the first reference beside those of the sender.
         let all: Vec<_> = core::iter::once(&request.sender).chain(&request.against).collect();
         let controllers: Vec<_> = all.iter().filter_map(|sender| sender.controller).collect();
-        let built = |sender: &SuiteSender| WorldText {
-            controllers: controllers.clone(),
-            ..build(sender)
-        };
+        let built =
+            |sender: &SuiteSender| WorldText { controllers: controllers.clone(), ..build(sender) };
         let results = (0..)
             .zip(&all)
             .map(|(at, sender)| {

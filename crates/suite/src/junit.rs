@@ -36,7 +36,10 @@ pub fn render(report: &SuiteReport) -> String {
                 let is_failure = verdict == CriterionVerdict::Fail;
                 let (kind, what) = match is_failure {
                     true => ("failure", "figures beyond their limits"),
-                    false => ("error", "figures undecided: their intervals include their limits, or evidence is missing"),
+                    false => (
+                        "error",
+                        "figures undecided: their intervals include their limits, or evidence is missing",
+                    ),
                 };
                 let beyond: Vec<String> = criterion
                     .figures

@@ -105,4 +105,3 @@ impl fmt::Display for SuiteError {
 }
 
 impl core::error::Error for SuiteError {}
-

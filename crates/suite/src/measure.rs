@@ -141,8 +141,7 @@ pub(crate) struct RunMeasures {
 impl RunMeasures {
     /// Runs a world.
     pub(crate) fn of(world: &SuiteWorld, stop: &AtomicBool) -> Result<Self, SuiteError> {
-        let overrides =
-            Overrides { controllers: world.controllers(), ..Overrides::default() };
+        let overrides = Overrides { controllers: world.controllers(), ..Overrides::default() };
         let loaded = load(&world.text(), &world.name, &overrides).map_err(|errors| {
             SuiteError::World(errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
         })?;

@@ -38,11 +38,14 @@ impl core::str::FromStr for HostNoise {
         match text {
             "hosts" => Ok(Self::Hosts),
             "off" => Ok(Self::Off),
-            _ => match scenario::units_text::duration(text) {
-                Ok(bound) if bound.is_zero() => Ok(Self::Off),
-                Ok(bound) if bound <= Duration::from_secs(1) => Ok(Self::Fixed(bound)),
-                _ => Err("expected `hosts`, `off` or a time of at most 1s, such as `300us`".to_owned()),
-            },
+            _ => {
+                match scenario::units_text::duration(text) {
+                    Ok(bound) if bound.is_zero() => Ok(Self::Off),
+                    Ok(bound) if bound <= Duration::from_secs(1) => Ok(Self::Fixed(bound)),
+                    _ => Err("expected `hosts`, `off` or a time of at most 1s, such as `300us`"
+                        .to_owned()),
+                }
+            }
         }
     }
 }

@@ -219,8 +219,7 @@ pub fn decide_with(
         let open: Vec<SuiteRun> =
             new.iter().copied().filter(|run| !references.contains_key(run)).collect();
         let (before, needed) = (plan.runs().len() - open.len(), plan.runs().len());
-        let made =
-            plan.run_all(&open, threads, stop, &|done| finished(before + done, needed))?;
+        let made = plan.run_all(&open, threads, stop, &|done| finished(before + done, needed))?;
         let mut own: BTreeMap<SuiteRun, String> = BTreeMap::new();
         for (run, result) in open.into_iter().zip(made) {
             if run.is_of_reference() { &mut *references } else { &mut own }.insert(run, result);

@@ -137,8 +137,7 @@ impl WorldText {
 
     /// Reads the scenario.
     pub(crate) fn load(&self) -> Result<Loaded, SuiteError> {
-        let overrides =
-            Overrides { controllers: self.controllers.clone(), ..Overrides::default() };
+        let overrides = Overrides { controllers: self.controllers.clone(), ..Overrides::default() };
         load(&self.text, &self.name, &overrides).map_err(|errors| {
             let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
             SuiteError::World(errors.join("\n"))

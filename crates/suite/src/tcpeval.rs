@@ -88,8 +88,7 @@ fn compare(
 ) -> Result<Vec<TcpevalRun>, SuiteError> {
     let build = |sender: &SuiteSender| WorldText::new(name, text(sender));
     let runs = evaluation.each(build, run)?;
-    let of =
-        |measure: fn(&TcpevalRun) -> Option<f64>| runs.iter().map(measure).collect::<Vec<_>>();
+    let of = |measure: fn(&TcpevalRun) -> Option<f64>| runs.iter().map(measure).collect::<Vec<_>>();
     let margin = Margin::AtLeast { factor: 0.9 };
     let used: Vec<f64> = runs.iter().map(utilisation).collect();
     evaluation.compared(name, "utilisation by goodput", "%", margin, &used);

@@ -91,6 +91,27 @@ class Report:
     def in_recovery(self) -> bool:
         """In fast recovery?"""
     @property
+    def flight_bytes(self) -> int:
+        """Bytes sent and not yet acknowledged."""
+    @property
+    def delivered_bytes(self) -> int:
+        """Bytes acknowledged since the connection was established."""
+    @property
+    def packets(self) -> int:
+        """Packets delivered in the interval, acknowledged or SACKed."""
+    @property
+    def ecn_marks(self) -> int:
+        """Reductions by echoes of CE marks in the interval; they count as losses too."""
+    @property
+    def window_limited(self) -> bool:
+        """Did the window limit the last flight, not the application or the receiver?"""
+    @property
+    def peer_window_bytes(self) -> int:
+        """Receive window of the peer."""
+    @property
+    def rounds(self) -> int:
+        """Round trips that ended since the connection was established."""
+    @property
     def delivery_bps(self) -> float:
         """Bytes acknowledged over the interval, in bit/s."""
 
@@ -116,6 +137,9 @@ class Loss:
     @property
     def mss_bytes(self) -> int:
         """Payload of a full segment, in bytes."""
+    @property
+    def lost_packets(self) -> int:
+        """Packets marked lost since the connection was established, where the stack counts them."""
 
 @final
 class Table:

@@ -143,7 +143,12 @@ fn reports_have_flight_totals_and_rounds() {
     #[derive(Debug, Clone, Default)]
     struct Watch(std::sync::Arc<std::sync::Mutex<Vec<CcReport>>>);
     impl UserController for Watch {
-        fn on_start(&mut self, _: Instant, _: u32, _: Bytes) -> Result<CcDecision, ControllerError> {
+        fn on_start(
+            &mut self,
+            _: Instant,
+            _: u32,
+            _: Bytes,
+        ) -> Result<CcDecision, ControllerError> {
             Ok(CcDecision::default())
         }
         fn on_report(&mut self, report: &CcReport) -> Result<CcDecision, ControllerError> {

@@ -49,7 +49,10 @@ impl core::fmt::Display for PhaseEffects {
         let most = self.jain_indices.iter().copied().reduce(f64::max);
         if let (Some(least), Some(most)) = (least, most) {
             let (runs, noise) = (self.jain_indices.len(), self.noise);
-            write!(f, "; Jain's index of {runs} runs with noise of {noise}: {least:.3} to {most:.3}")?;
+            write!(
+                f,
+                "; Jain's index of {runs} runs with noise of {noise}: {least:.3} to {most:.3}"
+            )?;
         }
         write!(f, "; `noise = \"{}\"` draws them", self.noise)
     }
@@ -62,7 +65,9 @@ mod tests {
     use super::*;
 
     fn effects(head: &str, queue: &str) -> Option<PhaseEffects> {
-        let mut text = format!("{head}duration = \"10s\"\n[shared.line]\nlink = {{ rate = \"10Mbit/s\", buffer = \"30kB\"{queue} }}\n");
+        let mut text = format!(
+            "{head}duration = \"10s\"\n[shared.line]\nlink = {{ rate = \"10Mbit/s\", buffer = \"30kB\"{queue} }}\n"
+        );
         for (host, ms) in [("a", 10), ("b", 20)] {
             text += &format!(
                 "[host.{host}]\nprofile = \"linux-6.18\"\ncc = \"reno\"\n[host.{host}2]\nprofile = \

@@ -36,9 +36,7 @@ pub(super) fn read(value: &Value, mss: u32) -> Result<CcDecision, String> {
 fn window(key: &str, value: &Value, mss: u32) -> Result<Bytes, String> {
     match value.as_f64() {
         Some(bytes) if (f64::from(mss)..=MAX_WINDOW).contains(&bytes) => Ok(Bytes(bytes as u64)),
-        _ => Err(format!(
-            "{key}: expected {mss} (a segment) to {MAX_WINDOW} bytes, found {value}"
-        )),
+        _ => Err(format!("{key}: expected {mss} (a segment) to {MAX_WINDOW} bytes, found {value}")),
     }
 }
 

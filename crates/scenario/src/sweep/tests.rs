@@ -214,7 +214,8 @@ fn repeated_runs_of_several_flows_get_the_noise_that_they_lack() {
     assert_eq!(noise(&format!("noise = \"0us\"\n{text}"), 2), None);
     let overrides = StudyOverrides { repeat: Some(3), ..StudyOverrides::default() };
     let study = Study::load(&text, "t.toml", &overrides).unwrap();
-    let starts = |run| study.scenario(run).unwrap().flows.iter().map(|flow| flow.start).collect::<Vec<_>>();
+    let starts =
+        |run| study.scenario(run).unwrap().flows.iter().map(|flow| flow.start).collect::<Vec<_>>();
     assert_ne!(starts(0), starts(1));
     // The text of a run is that run.
     let shown = study.text_of(1).unwrap();

@@ -41,8 +41,7 @@ pub(super) fn evaluate(evaluation: &mut Evaluation<'_>) -> Result<(), SuiteError
         ("udp-0-to-75mbit", Transient::Begins),
         ("udp-30-steps-of-2.5mbit", Transient::Grows),
     ] {
-        let world =
-            |sender: &SuiteSender| WorldText::new(name, scenario(name, sender, transient));
+        let world = |sender: &SuiteSender| WorldText::new(name, scenario(name, sender, transient));
         let runs = evaluation.each(world, measure)?;
         if transient == Transient::Ends {
             let margin = Margin::AtMost { factor: 1.2, free: 0.0 };

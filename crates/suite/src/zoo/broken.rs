@@ -26,7 +26,11 @@ pub(super) static SENDERS: [ZooSender; 13] = [
     broken!("never-reduces", "keeps its window at every loss", Deaf { from: 0.0 }),
     broken!("coin-toss", "halves at every second loss, by a coin", CoinToss),
     broken!("halves-at-random", "halves at random, not at losses", HalvesAtRandom),
-    broken!("beta-0.9-plus-5", "keeps nine tenths, adds five segments", Aimd { add: 5.0, keep: 0.9 }),
+    broken!(
+        "beta-0.9-plus-5",
+        "keeps nine tenths, adds five segments",
+        Aimd { add: 5.0, keep: 0.9 }
+    ),
     broken!("one-eighth", "gives up an eighth, adds a segment", Aimd { add: 1.0, keep: 0.875 }),
     broken!("fixed-window", "a window of 200 segments, whatever happens", Fixed(200.0)),
     broken!("cheats-after-65s", "Reno for 65 s, then never reduces", Deaf { from: 65.0 }),
@@ -116,8 +120,7 @@ impl Rule for Twice {
     }
 
     fn pacing(&self, now: &Now) -> Option<f64> {
-        (now.least_rtt.is_finite() && now.least_rtt > 0.0)
-            .then(|| 2.0 * now.window / now.least_rtt)
+        (now.least_rtt.is_finite() && now.least_rtt > 0.0).then(|| 2.0 * now.window / now.least_rtt)
     }
 }
 

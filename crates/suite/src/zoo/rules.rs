@@ -125,7 +125,12 @@ impl<R: Rule> Window<R> {
 }
 
 impl<R: Rule> UserController for Window<R> {
-    fn on_start(&mut self, now: Instant, mss: u32, _: Bytes) -> Result<CcDecision, ControllerError> {
+    fn on_start(
+        &mut self,
+        now: Instant,
+        mss: u32,
+        _: Bytes,
+    ) -> Result<CcDecision, ControllerError> {
         self.started = now;
         self.mss = f64::from(mss);
         // Start times are drawn, so the connections of a world differ.
