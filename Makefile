@@ -31,6 +31,8 @@ test: tools lint
 	# Drawn transfers with known faults: a cost that breaks a law fails.
 	$(XTASK) exam --count 40 --strict
 	$(XTASK) exam --quic --count 40 --strict
+	# Broken senders fail the suite of RFC 9743 and a sound one does not; `cargo xtask zoo` has them all.
+	$(XTASK) zoo --sample
 	# Costs that may not grow faster than their input; `cargo xtask growth` has them all.
 	@if command -v valgrind > /dev/null; then $(XTASK) growth --sample interfaces intervals names sockets; \
 	  else echo "growth: skipped, it needs valgrind"; fi
