@@ -2,12 +2,12 @@
 
 use units::{Bytes, Instant, Offset};
 
+use crate::bbr3::ProbeDraw;
 use crate::contract::{
     AckEvent, AckSample, CongestionEvent, ConnectionStart, Control, Controller, IdleEvent,
     LostSegment, RateController, RateSample, RecoveryEnd, RttSample, WindowChange,
     WindowController,
 };
-use crate::bbr3::ProbeDraw;
 use crate::cubic::{FreeBsdCubic, LinuxCubic, RfcCubic};
 use crate::external::{ControllerError, ExternalController};
 use crate::{Bbr, Bbr3, BbrDraft, LinuxReno, NewReno};

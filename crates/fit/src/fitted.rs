@@ -17,6 +17,7 @@ use crate::opening::window_field;
 use crate::peaks::is_level;
 use crate::policer::queue_with;
 use crate::reordering::{ReorderingFit, late};
+use crate::requests::lost_of_other_direction;
 use crate::sending::SendingRate;
 use crate::{
     Conversation, FlowBeside, LossEstimate, OpeningFit, PeerSystem, PolicerFit, WayBackFit,
@@ -552,7 +553,7 @@ impl PathFit {
 }
 
 /// Times of the packets that a timer of the sender released after silences, as a capture behind the losses shows them.
-fn timeouts(flow: &FlowAnalysis) -> Vec<u64> {
+pub(crate) fn timeouts(flow: &FlowAnalysis) -> Vec<u64> {
     let is_timeout =
         |one: &&RecoveryEpisode| one.trigger == RecoveryTrigger::Inferred && one.timeouts > 0;
     flow.episodes.iter().filter(is_timeout).map(|one| one.begin.as_nanos()).collect()
@@ -587,21 +588,4 @@ fn median(values: impl Iterator<Item = Duration>) -> Duration {
     let mut values: Vec<Duration> = values.collect();
     values.sort_unstable();
     values.get(values.len() / 2).copied().unwrap_or_default()
-}
-
-/// Numbers of the lost packets with data of the direction that has less of them: of requests, for example.
-fn lost_of_other_direction(analysis: &Analysis, flow: &FlowAnalysis, rtt: u64) -> Vec<u64> {
-    let dir = flow.dir.reversed();
-    let Some(other) = analysis.flows[dir as usize].as_deref().filter(|other| other.mss > 0) else {
-        return Vec::new();
-    };
-    let packets = &analysis.packets;
-    let late = (rtt / 4).max(other.reordering.late.as_nanos());
-    let losses = match other.point {
-        CapturePoint::Receiver => {
-            LossEstimate::at_receiver(packets, dir, other.mss, late, &timeouts(other))
-        }
-        _ => LossEstimate::at_sender(packets, dir, other.mss, rtt),
-    };
-    losses.packets.into_iter().map(|(number, _)| number).collect()
 }

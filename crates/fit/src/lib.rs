@@ -21,6 +21,7 @@ mod policer;
 mod quic;
 mod rates;
 mod reordering;
+mod requests;
 mod senders;
 mod sending;
 #[cfg(test)]

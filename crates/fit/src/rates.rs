@@ -231,10 +231,12 @@ mod tests {
     fn a_rate_covers_deliveries_since_the_newest_packet_was_sent() {
         let mut rates = ReplayRates::new(Instant::ZERO, 1_000);
         // Two packets of the initial burst, delivered after ten milliseconds.
-        let rate = rates.sample(&turn(10, 2_000, 10, 10_000), Duration::ZERO, 0, false).rate.unwrap();
+        let rate =
+            rates.sample(&turn(10, 2_000, 10, 10_000), Duration::ZERO, 0, false).rate.unwrap();
         assert_eq!((rate.delivered, rate.interval_us, rate.prior_delivered), (2, 10_000, 1));
         // The other eight, a millisecond later.
-        let rate = rates.sample(&turn(11, 8_000, 11, 10_000), Duration::ZERO, 0, false).rate.unwrap();
+        let rate =
+            rates.sample(&turn(11, 8_000, 11, 10_000), Duration::ZERO, 0, false).rate.unwrap();
         assert_eq!((rate.delivered, rate.interval_us), (10, 11_000));
         // Packets sent at 10 ms had three delivered before them.
         let rate = rates.sample(&turn(20, 4_000, 10, 0), Duration::ZERO, 0, false).rate.unwrap();

@@ -280,8 +280,7 @@ mod tests {
 
     #[test]
     fn the_model_of_bbr_has_names_rates_packets_and_gains() {
-        let columns =
-            "bbr_mode,bbr_phase,bbr_bw_hi,bbr_bw_lo,bbr_inflight_hi,bbr_inflight_lo,bbr_pacing_gain,bbr_cwnd_gain";
+        let columns = "bbr_mode,bbr_phase,bbr_bw_hi,bbr_bw_lo,bbr_inflight_hi,bbr_inflight_lo,bbr_pacing_gain,bbr_cwnd_gain";
         let bbr = |phase, pacing_gain, inflight_hi| {
             Some(BbrState {
                 phase,

@@ -519,13 +519,10 @@ impl TcpProfile {
     ///
     /// # Errors [`ControllerNameError`]: whether the name is unknown or belongs to another stack.
     pub fn algorithm(&self, name: &str) -> Result<Algorithm, ControllerNameError> {
+        use ControllerNameError::{OtherStack, RfcOnly};
         match registry::find(name, self.cubic) {
-            Ok(Algorithm::Bbr | Algorithm::Bbr3) if self.family != Family::Linux => {
-                Err(ControllerNameError::OtherStack)
-            }
-            Ok(Algorithm::BbrDraft(_)) if self.family != Family::Rfc => {
-                Err(ControllerNameError::RfcOnly)
-            }
+            Ok(Algorithm::Bbr | Algorithm::Bbr3) if self.family != Family::Linux => Err(OtherStack),
+            Ok(Algorithm::BbrDraft(_)) if self.family != Family::Rfc => Err(RfcOnly),
             found => found,
         }
     }

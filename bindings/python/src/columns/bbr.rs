@@ -41,7 +41,11 @@ impl BbrColumns {
         [
             column("bbr_mode", "mode of BBR version 3", Arc::new(self.mode.finish())),
             column("bbr_phase", "mode, and phase of ProbeBW", Arc::new(self.phase.finish())),
-            column("bbr_bw_hi_bps", "maximum bandwidth of two cycles", Arc::new(self.bw_hi.finish())),
+            column(
+                "bbr_bw_hi_bps",
+                "maximum bandwidth of two cycles",
+                Arc::new(self.bw_hi.finish()),
+            ),
             column(
                 "bbr_bw_lo_bps",
                 "short-term bound of the bandwidth; null while unset",

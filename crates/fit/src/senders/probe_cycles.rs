@@ -38,7 +38,8 @@ impl ProbeCycles {
         }
         self.sought += 1;
         let (end, least) = trial(replay, n + 1, LATEST, None, peaks);
-        let sooner = (0..WAITS).map(|step| ProbeDraw { wait_us: FIRST_WAIT + step * STEP, ..LATEST });
+        let sooner =
+            (0..WAITS).map(|step| ProbeDraw { wait_us: FIRST_WAIT + step * STEP, ..LATEST });
         // Another round counts as passed: on paths of few packets a probe follows after a number of rounds.
         let draws = sooner.chain([ProbeDraw { rounds: 1, ..LATEST }]);
         let mut best = (least, LATEST);

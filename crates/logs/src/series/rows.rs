@@ -146,9 +146,9 @@ impl SeriesRow {
     /// Reads the wanted fields of the model of BBR.
     #[cold]
     fn read_bbr(&mut self, sender: &impl Sender, wanted: u32, last: &Self) -> u32 {
-        SeriesField::BBR.into_iter().fold(0, |changed, field| {
-            changed | self.read_field(sender, wanted, last, field)
-        })
+        SeriesField::BBR
+            .into_iter()
+            .fold(0, |changed, field| changed | self.read_field(sender, wanted, last, field))
     }
 
     #[inline(always)]

@@ -152,8 +152,7 @@ fn is_recording(file: &Path) -> bool {
         fill(&mut opened, &mut head)
     };
     let text = String::from_utf8_lossy(&head[..read]);
-    let first: String =
-        text.lines().next().unwrap_or_default().split_ascii_whitespace().collect();
+    let first: String = text.lines().next().unwrap_or_default().split_ascii_whitespace().collect();
     first.starts_with('{') && first.contains("\"cc\":\"bbr3\"")
 }
 
