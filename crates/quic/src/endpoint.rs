@@ -453,12 +453,15 @@ impl QuicEndpoint {
             WindowChange::Collapsed | WindowChange::Shrank => Some(Cause::Timeout),
         };
         let Some(cause) = cause.or(by_rule) else { return };
-        cx.emit_with_state(self, || {
-            let control = self.cc.control();
-            let cwnd = control.window.get().min(u64::from(u32::MAX)) as u32;
-            let ssthresh = control.ssthresh.map_or(u32::MAX, |bytes| bytes.get() as u32);
-            Event::Window { cwnd, ssthresh, cause }
-        });
+        cx.emit_with_state(self, || self.window_event(cause));
+    }
+
+    /// The congestion window as an event.
+    pub(crate) fn window_event(&self, cause: Cause) -> Event {
+        let control = self.cc.control();
+        let cwnd = control.window.get().min(u64::from(u32::MAX)) as u32;
+        let ssthresh = control.ssthresh.map_or(u32::MAX, |bytes| bytes.get() as u32);
+        Event::Window { cwnd, ssthresh, cause }
     }
 }
 

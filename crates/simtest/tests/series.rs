@@ -54,7 +54,8 @@ fn sender_columns_equal_those_of_its_full_state() {
             };
             let (parts, whole) = (text(parts), text(whole.0));
             assert_eq!(parts, whole, "{}", scenario.title);
-            assert_eq!(parts.contains(",startup,"), scenario.title == "bbr3");
+            // Other worlds may have a sender with such phases.
+            assert!(parts.contains(",startup,") || scenario.title != "bbr3");
         }
     }
 }

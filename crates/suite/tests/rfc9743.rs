@@ -51,10 +51,11 @@ fn the_criteria_are_in_the_order_of_the_document_and_unique() {
 fn bbr_version_1_keeps_losses_high_in_shallow_queues_only() {
     let report = evaluate("bbr", &["5.1.3"], 2);
     assert_eq!(report.criteria[0].verdict, CriterionVerdict::Fail);
-    let beyond: Vec<_> = report.criteria[0].figures.iter().map(|one| one.holds).collect();
-    // 0.1, 0.25, 0.5, 1, 1.5 and 2 products.
-    assert_eq!(beyond[..3], [false; 3]);
-    assert_eq!(beyond[4..], [true; 2]);
+    let figures = &report.criteria[0].figures;
+    // 0.1, 0.25, 0.5, 1, 1.5 and 2 products. One that fails decides; others need no more draws.
+    assert!(figures[..3].iter().all(|one| one.value > Some(1.0)), "{figures:#?}");
+    assert!(figures[..4].iter().any(|one| !one.holds), "{figures:#?}");
+    assert!(figures[4..].iter().all(|one| one.holds), "{figures:#?}");
 }
 
 #[test]
@@ -78,11 +79,11 @@ fn a_sender_that_is_worse_than_its_baseline_is_named_with_the_criterion() {
     let (before, now) = (evaluate("cubic", &sections, 2), evaluate("bbr", &sections, 2));
     let worse = regressions(&before, &now).unwrap();
     assert!(worse.iter().any(|one| one.section == "5.1.3"), "{worse:?}");
-    assert!(worse.iter().all(|one| one.section != "5.1.2"), "{worse:?}");
     let sarif: serde_json::Value =
         serde_json::from_str(&suite::sarif::render(&now, &worse)).unwrap();
     let results = sarif["runs"][0]["results"].as_array().unwrap();
-    assert!(results.iter().all(|result| result["ruleId"] == "5.1.3"), "{sarif}");
+    let is_named = |rule: &str| worse.iter().any(|one| one.section == rule);
+    assert!(results.iter().all(|one| one["ruleId"].as_str().is_some_and(is_named)), "{sarif}");
     assert!(results.len() > worse.len(), "{sarif}");
     assert_eq!(regressions(&before, &before).unwrap(), []);
     let other = SuiteReport { phases: 3, ..before };

@@ -25,7 +25,7 @@ fn evaluate(name: &str, sections: &[&str]) -> SuiteReport {
 fn the_load_of_a_link_sets_its_use_and_its_queue() {
     let report = evaluate("cubic", &["4.4.6"]);
     let figures = &report.criteria[0].figures;
-    let of = |name: &str| figures.iter().find(|figure| figure.name == name).unwrap().value;
+    let of = |name: &str| figures.iter().find(|figure| figure.name == name).unwrap().value.unwrap();
     let used = [60, 85, 110].map(|load| of(&format!("dial-up-{load}%: utilisation by goodput")));
     // Payload; the headers are 4 % and more of each packet.
     assert!((50.0..60.1).contains(&used[0]) && used[1] > used[0] && used[2] <= 97.0, "{used:?}");
@@ -51,7 +51,7 @@ fn a_wireless_medium_carries_less_data_than_its_rate() {
 
 fn value(report: &SuiteReport, name: &str) -> f64 {
     let figures = report.criteria.iter().flat_map(|criterion| &criterion.figures);
-    figures.into_iter().find(|figure| figure.name == name).unwrap().value
+    figures.into_iter().find(|figure| figure.name == name).unwrap().value.unwrap()
 }
 
 /// Section 5.3. A window that halved when the queue was full needs about half of the bandwidth-delay
@@ -77,7 +77,7 @@ fn reno_takes_released_bandwidth_slowly() {
 fn standard_tcp_loses_nothing_to_itself() {
     let report = evaluate("reno", &["6.1"]);
     for figure in &report.criteria[0].figures {
-        assert_eq!((figure.value, figure.reference), (1.0, Some(1.0)), "{}", figure.name);
+        assert_eq!((figure.value, figure.reference), (Some(1.0), Some(1.0)), "{}", figure.name);
     }
 }
 
@@ -90,6 +90,6 @@ fn flows_through_three_links_get_less_at_full_load() {
         figure.name == "parking-lot-100%: goodput through three links, over the mean through one"
     });
     let ratio = ratio.unwrap();
-    assert!(ratio.value < 1.0, "{figures:#?}");
-    assert_eq!(Some(ratio.value), ratio.reference);
+    assert!(ratio.value.unwrap() < 1.0, "{figures:#?}");
+    assert_eq!(ratio.value, ratio.reference);
 }

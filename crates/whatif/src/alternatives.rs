@@ -33,7 +33,7 @@ const MAX_OTHER_ERROR: f64 = MAX_MISFIT / 2.0;
 
 /// Why a change says nothing about a fit.
 const NOT_RANDOM: &str = "the losses are not like random ones: with as many at random, the recorded sender takes another time";
-const OTHER_LOSSES: &str =
+pub(crate) const OTHER_LOSSES: &str =
     "the losses are not like random ones: the range of the same packets and of as many at random";
 const NO_LOSSES: &str = "the fitted path has no losses but those of a full queue or an outage";
 const NO_FULL_QUEUE: &str = "no queue was seen full: the fitted losses are others";

@@ -147,7 +147,11 @@ pub fn try_cures(
                 tried.carried(&fitted, duration_s, prediction.validity);
             }
             if removes && proven.is_none() {
-                proven = proven_cost(one.code, best.time_s, duration_s, &prediction);
+                // A sender that does not wait ends fewer flights, whose ends may have been lost for that.
+                let is_of_ends = one.code.starts_with("CC5")
+                    && prediction.why == super::alternatives::OTHER_LOSSES;
+                proven = proven_cost(one.code, best.time_s, duration_s, &prediction)
+                    .filter(|_| !is_of_ends);
                 // What an earlier finding explains is no other's cost.
                 match removed.iter().find(|before| before.0 == set) {
                     Some((_, most)) => {
@@ -185,6 +189,9 @@ pub fn try_cures(
         }
         let sender = (best.profile, best.cc);
         let Ok(found) = path.alternative(sender, core::slice::from_ref(&set)) else { continue };
+        if found.prediction.why == super::alternatives::OTHER_LOSSES {
+            continue;
+        }
         let cost = proven_cost(limit.code, best.time_s, found.course.time_s, &found.prediction);
         if let Some(cost) =
             cost.filter(|cost| cost.least.as_secs_f64() >= LEAST_FOUND * best.time_s)

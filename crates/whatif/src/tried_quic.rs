@@ -1,7 +1,7 @@
 //! The cures of a finding of QUIC, tried in a simulation of the logged transfer.
 
 use diagnose::rules::size;
-use fit::QuicFit;
+use fit::{FitError, QuicFit};
 use ingest::diagnosis::{TriedCure, Validity};
 use ingest::inputs::QuicConnection;
 use runner::stop::StopFlag;
@@ -43,7 +43,7 @@ pub fn try_quic_cures(
     }
     let LoggedReproduction { fitted, answer, best } = match reproduce(connection, None, stop) {
         Ok(reproduction) => reproduction,
-        Err(WhatIfError::Run(_)) => return Vec::new(),
+        Err(WhatIfError::Fit(FitError::NoPackets) | WhatIfError::Run(_)) => return Vec::new(),
         Err(error) => return vec![unpredictable(code, error.to_string())],
     };
     let path = FittedPath { fitted: &fitted, best: &best, senders: &[], stop, kernels: None };

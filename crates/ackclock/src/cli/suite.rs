@@ -53,7 +53,7 @@ Examples:
   ackclock suite bbr --list                          the cases and the paths
   ackclock suite bbr --cc rfc/bbr-draft --case probe-rtt,drain-time --path 10M-40ms --full
   ackclock suite bbr --cc quiche-0.30/bbr-quiche --json > quiche.json
-  ackclock suite bbr --path 10M-40ms --reference ref scenario, CSV and qlog of each case
+  ackclock suite bbr --path 10M-40ms --reference ref  scenario, CSV and qlog of each case
   ackclock suite bbr --case probe-rtt --path 10M-40ms --check theirs.qlog
 
 Exit status: 0 every case passes, or only contradictions of the draft are left; 1 a case fails; 2 an

@@ -117,7 +117,7 @@ fn source<'b>(name: &str, bytes: &'b [u8]) -> InputFile<'b> {
 }
 
 fn diagnosis(name: &str, bytes: &[u8]) -> Result<(), Failure> {
-    let mode = ReadMode::default();
+    let mode = ReadMode { keeps_quic: true, ..ReadMode::default() };
     let mut report =
         DiagnosisReport::read_with(vec![source(name, bytes)], whatif::MOST_PACKETS, mode)
             .map_err(|error| Failure::new(format!("cannot diagnose {error}")))?;

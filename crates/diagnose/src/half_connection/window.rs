@@ -108,7 +108,8 @@ impl PeerWindow {
         if ack.scaled || inferred.is_some() {
             let window = ack.window << inferred.unwrap_or(0);
             self.edge = offset + window;
-            if offset > una || window > self.size {
+            // The window of a FIN may be of any time before.
+            if offset > una || window > self.size && !ack.fin {
                 self.updated = at;
             }
             self.size = window;

@@ -73,7 +73,11 @@ pub(super) fn late_reading(case: &DiagnosisCase<'_>) -> Duration {
     let span = flow.last_delivery.since(flow.first_data.0).as_nanos() as f64;
     let takes =
         |bytes: u64| Duration::from_nanos((span * bytes as f64 / flow.bytes.max(1) as f64) as u64);
-    let (said, unread) = flow.unread;
+    // One that stops reads all at once when it goes on; at what rate it reads is seen of one that never stops.
+    let (said, unread) = match flow.unread {
+        (said, unread) if flow.zero_windows == 0 => (said, unread),
+        (said, _) => (said, 0),
+    };
     late_answer(case).map_or_else(
         || {
             let reads = said.since(flow.last_delivery) + takes(unread);

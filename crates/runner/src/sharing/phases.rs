@@ -13,6 +13,8 @@ use super::Sharing;
 const DRAWS: u64 = 4;
 /// A run with more segments is not repeated.
 const MOST_SEGMENTS: u64 = 400_000;
+/// Jain's indices that differ by less show no effect.
+const LEAST_SPREAD: f64 = 0.01;
 
 /// What runs with noise show beside one without.
 #[derive(Debug, Clone, PartialEq)]
@@ -24,7 +26,7 @@ pub struct PhaseEffects {
 }
 
 /// The phase effects of a run that sent this number of segments; `None` if it has none: a single flow, no
-/// drop-tail link, or something that is drawn.
+/// drop-tail link, something that is drawn, or shares that noise does not change.
 pub fn phase_effects(scenario: &Scenario, segments: u64) -> Option<PhaseEffects> {
     let noise = scenario::missing_noise(scenario)?;
     let paths = scenario.paths.iter().flat_map(|path| path.forward.iter().chain(&path.reverse));
@@ -38,8 +40,13 @@ pub fn phase_effects(scenario: &Scenario, segments: u64) -> Option<PhaseEffects>
         let outcome = super::run(&noisy, &mut sharing, &mut NullRecorder).ok()?;
         sharing.report(&noisy, &outcome).fairness.map(|fair| fair.jain_index)
     };
-    let draws = if segments > MOST_SEGMENTS { 0 } else { DRAWS };
-    Some(PhaseEffects { noise, jain_indices: (0..draws).filter_map(jain).collect() })
+    if segments > MOST_SEGMENTS {
+        return Some(PhaseEffects { noise, jain_indices: Vec::new() });
+    }
+    let jain_indices: Vec<_> = (0..DRAWS).filter_map(jain).collect();
+    let least = jain_indices.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = jain_indices.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    (most - least >= LEAST_SPREAD).then_some(PhaseEffects { noise, jain_indices })
 }
 
 impl core::fmt::Display for PhaseEffects {

@@ -40,7 +40,8 @@ fn every_scenario_feature_is_drawn() {
     };
     // A world is one run; a sweep is many, and selects its own outputs. Hosts of a world are
     // models: `cargo xtask worlds --against kernel` compares kernels with them.
-    let elsewhere = ["sweep", "axes", "repeat", "series", "columns", "points", "queues"]
+    // Noise is what suites and sweeps draw runs by.
+    let elsewhere = ["sweep", "axes", "repeat", "noise", "series", "columns", "points", "queues"]
         .into_iter()
         .chain(["kernel", "kernel_memory", "sysctl", "tcp_info", "guest", "stack"])
         .chain(hosts::OF_GUESTS)

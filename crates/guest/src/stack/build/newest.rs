@@ -114,7 +114,7 @@ fn version(
     })
 }
 
-/// The version of a package in a lock file of Cargo.
+/// The version of a package in `Cargo.lock`.
 fn locked_version(lock: &str, package: &str) -> Option<String> {
     let name = format!("name = \"{package}\"");
     let mut lines = lock.lines().skip_while(|line| *line != name).skip(1);
@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pins_and_versions_of_cargo_are_found() {
+    fn pins_and_locked_versions_are_found() {
         let manifest = "[dependencies]\nbytes = \"1\"\nquinn-proto = { version = \"=0.11.19\", features = [\"qlog\"] }\n";
         let free = without_pin(manifest);
         assert!(
