@@ -114,7 +114,7 @@ impl Driver {
     }
 
     /// Until Drain: the rate has not grown for three rounds.
-    fn to_drain(&mut self) {
+    fn run_to_drain(&mut self) {
         for _ in 0..4 {
             self.round(RATE, 2 * BDP);
         }
@@ -122,8 +122,8 @@ impl Driver {
     }
 
     /// By time: with a small flight DOWN ends with the acknowledgment that ends Drain.
-    fn to_down(&mut self) {
-        self.to_drain();
+    fn run_to_down(&mut self) {
+        self.run_to_drain();
         for _ in 0..4 {
             self.round(RATE, 2 * BDP);
         }
@@ -131,8 +131,8 @@ impl Driver {
     }
 
     /// To a probe that began after a round of Refill.
-    fn to_up(&mut self) {
-        self.to_drain();
+    fn run_to_up(&mut self) {
+        self.run_to_drain();
         for _ in 0..100 {
             if self.cc.state == BbrDraftPhase::Up {
                 return;
@@ -200,7 +200,7 @@ fn startup_ends_by_losses_of_a_whole_round_in_recovery() {
 #[test]
 fn drain_ends_by_the_flight_or_after_three_rounds() {
     let mut driver = Driver::new(&DRAFT);
-    driver.to_drain();
+    driver.run_to_drain();
     for _ in 0..3 {
         driver.round(RATE, 2 * BDP);
         assert_eq!(driver.cc.state, BbrDraftPhase::Drain);
@@ -208,7 +208,7 @@ fn drain_ends_by_the_flight_or_after_three_rounds() {
     driver.round(RATE, 2 * BDP);
     assert_eq!(driver.cc.state, BbrDraftPhase::Down);
     let mut driver = Driver::new(&DRAFT);
-    driver.to_drain();
+    driver.run_to_drain();
     driver.round(RATE, BDP);
     // DOWN ends with the same acknowledgment.
     assert_eq!((driver.cc.state, driver.cc.pacing_gain), (BbrDraftPhase::Cruise, 1_000));
@@ -217,7 +217,7 @@ fn drain_ends_by_the_flight_or_after_three_rounds() {
 #[test]
 fn a_cycle_goes_down_cruise_refill_up() {
     let mut driver = Driver::new(&DRAFT);
-    driver.to_down();
+    driver.run_to_down();
     driver.round(RATE, BDP / 2);
     assert_eq!((driver.cc.state, driver.cc.pacing_gain), (BbrDraftPhase::Cruise, 1_000));
     let begin = driver.cc.cycle_stamp;
@@ -244,7 +244,7 @@ fn a_cycle_goes_down_cruise_refill_up() {
 #[test]
 fn excess_loss_lowers_the_long_term_bound_and_ends_the_probe() {
     let mut driver = Driver::new(&DRAFT);
-    driver.to_up();
+    driver.run_to_up();
     // Within the tolerance: 2 of 101 packets.
     driver.lose(2, 101 * MSS, false);
     assert_eq!((driver.cc.state, driver.cc.inflight_longterm), (BbrDraftPhase::Up, INFINITY));
@@ -260,7 +260,7 @@ fn excess_loss_lowers_the_long_term_bound_and_ends_the_probe() {
 #[test]
 fn an_application_limited_probe_goes_down_without_a_bound() {
     let mut driver = Driver::new(&DRAFT);
-    driver.to_up();
+    driver.run_to_up();
     driver.lose(3, 50 * MSS, true);
     assert_eq!((driver.cc.state, driver.cc.inflight_longterm), (BbrDraftPhase::Down, INFINITY));
 }
@@ -268,7 +268,7 @@ fn an_application_limited_probe_goes_down_without_a_bound() {
 #[test]
 fn a_probe_after_excess_loss_is_precautionary() {
     let mut driver = Driver::new(&DRAFT);
-    driver.to_up();
+    driver.run_to_up();
     driver.lose(3, 101 * MSS, false);
     let mut rounds = 0;
     while driver.cc.state != BbrDraftPhase::Up {
@@ -283,7 +283,7 @@ fn a_probe_after_excess_loss_is_precautionary() {
     assert_eq!((driver.cc.state, driver.cc.prev_probe_too_high), (BbrDraftPhase::Refill, false));
     // A dialect without precaution stays.
     let mut driver = Driver::new(&PICOQUIC);
-    driver.to_up();
+    driver.run_to_up();
     (driver.cc.prev_probe_too_high, driver.cc.inflight_longterm) = (true, BDP);
     driver.round(RATE, BDP);
     assert_eq!(driver.cc.state, BbrDraftPhase::Up);
@@ -292,7 +292,7 @@ fn a_probe_after_excess_loss_is_precautionary() {
 #[test]
 fn a_bound_that_limits_the_flight_grows_twice_as_fast_each_round() {
     let mut driver = Driver::new(&DRAFT);
-    driver.to_up();
+    driver.run_to_up();
     (driver.cc.inflight_longterm, driver.cc.cwnd) = (BDP, BDP);
     (driver.cc.probe_up_acked_per_inc, driver.cc.bw_probe_up_acked) = (BDP, 0);
     let mut grown = Vec::new();
@@ -310,7 +310,7 @@ fn a_bound_that_limits_the_flight_grows_twice_as_fast_each_round() {
 #[test]
 fn losses_outside_of_probes_lower_the_short_term_bounds() {
     let mut driver = Driver::new(&DRAFT);
-    driver.to_down();
+    driver.run_to_down();
     driver.round(RATE, BDP / 2);
     driver.cc.cwnd = 200 * MSS;
     driver.lose(1, BDP, false);
@@ -329,7 +329,7 @@ fn losses_outside_of_probes_lower_the_short_term_bounds() {
 #[test]
 fn a_spurious_recovery_is_undone() {
     let mut driver = Driver::new(&DRAFT);
-    driver.to_up();
+    driver.run_to_up();
     let cwnd = driver.cc.cwnd;
     driver.lose(3, 50 * MSS, false);
     driver.congested(CongestionSignal::Loss);
@@ -341,7 +341,7 @@ fn a_spurious_recovery_is_undone() {
     assert!(driver.cc.cwnd >= cwnd);
     // A dialect without an undo keeps the bound.
     let mut driver = Driver::new(&S2N_QUIC);
-    driver.to_up();
+    driver.run_to_up();
     driver.lose(3, 50 * MSS, false);
     driver.congested(CongestionSignal::SpuriousRecovery);
     assert_eq!((driver.cc.state, driver.cc.undone), (BbrDraftPhase::Down, 0));
@@ -350,7 +350,7 @@ fn a_spurious_recovery_is_undone() {
 #[test]
 fn a_timeout_leaves_the_flight_and_a_segment() {
     let mut driver = Driver::new(&DRAFT);
-    driver.to_down();
+    driver.run_to_down();
     driver.congested(CongestionSignal::Timeout { shift: 1 });
     assert_eq!(driver.cc.control().window, Bytes(BDP / 2 + MSS));
     driver.congested(CongestionSignal::SpuriousTimeout);
@@ -360,7 +360,7 @@ fn a_timeout_leaves_the_flight_and_a_segment() {
 #[test]
 fn probe_rtt_begins_after_five_seconds_and_lasts_200_ms_and_a_round() {
     let mut driver = Driver::new(&DRAFT);
-    driver.to_down();
+    driver.run_to_down();
     while driver.cc.state != BbrDraftPhase::ProbeRtt {
         driver.round(RATE, BDP);
         assert!(driver.now <= Instant::ZERO + Duration::from_millis(5_200));
@@ -381,7 +381,7 @@ fn probe_rtt_begins_after_five_seconds_and_lasts_200_ms_and_a_round() {
 #[test]
 fn a_pause_of_the_application_replaces_probe_rtt() {
     let mut driver = Driver::new(&DRAFT);
-    driver.to_down();
+    driver.run_to_down();
     driver.now += Duration::from_secs(6);
     driver.cc.on_restart(driver.now, 0, true);
     assert!(driver.cc.idle_restart);
@@ -405,7 +405,7 @@ fn the_window_is_at_least_four_segments() {
 #[test]
 fn ce_marks_count_as_losses() {
     let mut driver = Driver::new(&DRAFT);
-    driver.to_up();
+    driver.run_to_up();
     let marked = |sample: &mut RateSample| {
         sample.signals.ece = true;
         sample.signals.tx.delivered_ce = 3 * MSS as u32;
@@ -414,7 +414,7 @@ fn ce_marks_count_as_losses() {
     assert_eq!((driver.cc.state, driver.cc.prev_probe_too_high), (BbrDraftPhase::Down, true));
     // quiche ignores them.
     let mut driver = Driver::new(&QUICHE);
-    driver.to_up();
+    driver.run_to_up();
     driver.round_with(RATE, BDP, marked);
     assert!(!driver.cc.prev_probe_too_high);
 }
@@ -436,7 +436,7 @@ fn dialects_are_other_values_of_one_machine() {
     );
     // quiche's ProbeRTT waits for the end of DOWN.
     let mut driver = Driver::new(&QUICHE);
-    driver.to_drain();
+    driver.run_to_drain();
     driver.round(RATE, BDP / 2);
     assert_eq!(driver.cc.state, BbrDraftPhase::Cruise);
     driver.now += Duration::from_secs(11);

@@ -6,6 +6,9 @@ use cc::CongestionSignal;
 use cc::external::{CcDecision, CcReport, ControllerError, LossReport, UserController};
 use units::{Bytes, Duration, Instant, RandomStream, Rate};
 
+/// A window that changes by fewer segments is the same.
+const LEAST_CHANGE: f64 = 1e-9;
+
 /// What a connection knows, in segments and seconds.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Now {
@@ -152,7 +155,8 @@ impl<R: Rule> UserController for Window<R> {
         let window = self.rule.grown(&now, &mut self.draws);
         let pacing = self.paced(&now);
         // A window after a timeout may be a single segment.
-        let window = (window != now.window).then(|| self.bytes(window));
+        let changes = (window - now.window).abs() > LEAST_CHANGE;
+        let window = changes.then(|| self.bytes(window));
         Ok(CcDecision { window, pacing, ..CcDecision::default() })
     }
 

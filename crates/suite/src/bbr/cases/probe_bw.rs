@@ -167,8 +167,8 @@ fn downs(course: &BbrCourse) -> Vec<(usize, usize)> {
 /// `IsRenoCoexistenceProbeTime` in rounds.
 fn reno_rounds(course: &BbrCourse, at: usize) -> u64 {
     let smss = course.number(at, "smss").max(1);
-    let bdp =
-        course.number(at, "bw") as u128 * u128::from(course.number(at, "min_rtt")) / 1_000_000_000;
+    let bdp = u128::from(course.number(at, "bw")) * u128::from(course.number(at, "min_rtt"))
+        / 1_000_000_000;
     (bdp as u64 / smss).min(63)
 }
 
@@ -265,7 +265,7 @@ pub(super) fn up_loss_longterm(context: &mut CaseContext<'_>) -> CaseOutcome {
     let (next, high) = (course.number(end, "state"), course.number(end, "prev_probe_too_high"));
     context.check("the state after the losses", "probe_bw_down", state(next), next == DOWN);
     context.check("prev_probe_too_high", "1", high.to_string(), high == 1);
-    let bdp = course.number(end, "bw") as u128 * u128::from(course.number(end, "min_rtt"))
+    let bdp = u128::from(course.number(end, "bw")) * u128::from(course.number(end, "min_rtt"))
         / 1_000_000_000;
     let target = (bdp as u64).min(course.number(end - 1, "cwnd"));
     let longterm = course.number(end, "inflight_longterm");

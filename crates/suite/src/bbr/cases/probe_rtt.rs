@@ -42,7 +42,8 @@ pub(super) fn enters_and_exits(context: &mut CaseContext<'_>) -> CaseOutcome {
     let next = course.number(end, "state");
     context.check("the state after it", "probe_bw_cruise", state(next), next == CRUISE);
     let cwnd = course.number(end - 1, "cwnd");
-    let bdp = course.number(end - 1, "bw") as u128 * u128::from(course.number(end - 1, "min_rtt"))
+    let bdp = u128::from(course.number(end - 1, "bw"))
+        * u128::from(course.number(end - 1, "min_rtt"))
         / 1_000_000_000;
     let most = (bdp as u64 / 2).max(4 * course.number(end - 1, "smss"));
     context.check(

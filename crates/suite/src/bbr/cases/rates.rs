@@ -32,7 +32,7 @@ pub(super) fn startup_aggregation(context: &mut CaseContext<'_>) -> CaseOutcome 
     let last = drain - 1;
     let extra = course.number(last, "extra_acked");
     context.check("extra_acked, in bytes", "more than 0", extra.to_string(), extra > 0);
-    let bdp = course.number(last, "bw") as u128 * u128::from(course.number(last, "min_rtt"))
+    let bdp = u128::from(course.number(last, "bw")) * u128::from(course.number(last, "min_rtt"))
         / 1_000_000_000;
     let cwnd = course.number(last, "cwnd");
     context.check(
@@ -68,7 +68,8 @@ pub(super) fn cruise_aggregation(context: &mut CaseContext<'_>) -> CaseOutcome {
     let Some(end) = course.exit(begin) else { return Ok(None) };
     let extra = course.number(end - 1, "extra_acked");
     context.check("extra_acked, in bytes", "more than 0", extra.to_string(), extra > 0);
-    let bdp = course.number(end - 1, "bw") as u128 * u128::from(course.number(end - 1, "min_rtt"))
+    let bdp = u128::from(course.number(end - 1, "bw"))
+        * u128::from(course.number(end - 1, "min_rtt"))
         / 1_000_000_000;
     let cwnd = course.number(end - 1, "cwnd");
     context.check(
