@@ -86,6 +86,7 @@ CALLS = {
         ["suite", "rfc9743", "--cc", "cubic", "--phases", "2", "--criterion", "5.1.1,5.1.2,7.4,7.7"],
         ["suite", "slow-start", "--cc", "cubic", "--criterion", "0.25bdp"],
     ],
+    "suite-bbr": [["suite", "bbr", "--case", "probe-rtt,up-loss", "--path", "10M-40ms"]],
     # Made in the folder of the test, by the first call.
     "sweep": [[*SWEEP, "--out", "cells"]],
     "table": [[*SWEEP, "--out", "cells"], ["table", "cells", "--rows", "sender.cc", "--value", "rtos"]],
@@ -95,6 +96,10 @@ CALLS = {
         ["theory", "aimd", "--rtt", "20ms", "--loss", "0.1%", "--beta", "0.7"],
         ["theory", "pftk", "--rtt", "100ms", "--loss", "1%"],
         ["theory", "cubic", "--rtt", "2ms", "--loss", "1%"],
+    ],
+    "theory-bbr": [
+        ["theory", "bbr", "--rate", "40Mbit/s", "--rtt", "30ms", "--buffer", "4"],
+        ["theory", "bbr", "--rate", "40Mbit/s", "--rtt", "30ms", "--buffer", "4", "--run"],
     ],
     # With `--json`, a document in each line.
     "watch": [["watch", "--port", "1", "--every", "100ms", "--count", "1"], ["watch", "--every", "100ms", "--count", "2"]],
