@@ -457,7 +457,7 @@ impl QuicEndpoint {
     }
 
     /// The congestion window as an event.
-    pub(crate) fn window_event(&self, cause: Cause) -> Event {
+    fn window_event(&self, cause: Cause) -> Event {
         let control = self.cc.control();
         let cwnd = control.window.get().min(u64::from(u32::MAX)) as u32;
         let ssthresh = control.ssthresh.map_or(u32::MAX, |bytes| bytes.get() as u32);

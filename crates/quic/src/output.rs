@@ -350,15 +350,10 @@ impl QuicEndpoint {
     ) {
         let eliciting = slot.is_ack_eliciting();
         let size = u64::from(slot.size);
-        let window = self.cc.control().window;
         let delivery = match eliciting {
             true => self.cc.on_sent(cx.now, size, self.bytes_in_flight),
             false => DeliveryStamp::NONE,
         };
-        // The first packet after a rest may end a phase with a smaller window; its data are counted already.
-        if self.cc.control().window != window {
-            cx.emit(|| self.window_event(Cause::Idle));
-        }
         let numbers = &mut self.spaces[slot.space.index()];
         slot.number = numbers.next;
         numbers.next += 1;

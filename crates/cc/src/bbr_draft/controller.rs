@@ -152,7 +152,8 @@ impl RateController for BbrDraft {
         }
     }
 
-    /// `HandleRestartFromIdle`.
+    /// `HandleRestartFromIdle`. ProbeRTT ends with the next acknowledgment, not with the packet that is sent now: windows
+    /// change with acknowledgments here.
     fn on_restart(&mut self, now: Instant, _ticks: u64, app_limited: bool) {
         if !app_limited {
             return;
@@ -161,8 +162,6 @@ impl RateController for BbrDraft {
         self.extra_acked.restart(now);
         if self.state.is_probe_bw() {
             self.pace_at_bandwidth();
-        } else if self.state == BbrDraftPhase::ProbeRtt {
-            self.check_probe_rtt_done(now);
         }
     }
 
