@@ -1,0 +1,83 @@
+//! The congestion control of a system: its default, and each by its name.
+
+use cc::cubic::CubicVariant;
+use cc::registry::{self, Algorithm, ControllerNameError};
+use cc::{
+    AnyController, Bbr, Bbr3, BbrDraft, FreeBsdCubic, LinuxCubic, LinuxReno, NewReno, RfcCubic,
+};
+use units::RandomStream;
+
+use super::{Family, RtoRule, TcpProfile};
+
+impl TcpProfile {
+    /// The system's default congestion control.
+    pub fn controller(&self) -> Algorithm {
+        // A default is a name of the registry, as a test shows.
+        self.algorithm(self.default_cc).unwrap_or(Algorithm::Cubic(self.cubic))
+    }
+
+    /// The congestion control of that name on this system.
+    ///
+    /// # Errors [`ControllerNameError`]: whether the name is unknown or belongs to another stack.
+    pub fn algorithm(&self, name: &str) -> Result<Algorithm, ControllerNameError> {
+        use ControllerNameError::{OtherStack, RfcOnly};
+        match registry::find(name, self.cubic) {
+            Ok(Algorithm::Bbr | Algorithm::Bbr3) if self.family != Family::Linux => Err(OtherStack),
+            Ok(Algorithm::BbrDraft(_)) if self.family != Family::Rfc => Err(RfcOnly),
+            found => found,
+        }
+    }
+
+    /// Builds a controller of that kind as this system runs it; `draws` is its random stream.
+    pub fn build(&self, algorithm: Algorithm, draws: &RandomStream) -> AnyController {
+        match algorithm {
+            Algorithm::NewReno => NewReno::new(self.newreno).into(),
+            Algorithm::Reno => LinuxReno::new().beginning_at(self.initial_packets).into(),
+            Algorithm::Bbr => {
+                let bbr = Bbr::new(self.hz, draws.clone()).beginning_at(self.initial_packets);
+                bbr.beginning_with(self.bbr_phase as u8).into()
+            }
+            Algorithm::Bbr3 => Bbr3::new(self.hz, draws.clone())
+                .beginning_at(self.initial_packets)
+                .drawing(self.bbr3_draws)
+                .into(),
+            Algorithm::BbrDraft(dialect) => BbrDraft::new(dialect, draws.clone()).into(),
+            Algorithm::Cubic(CubicVariant::FreeBsd(params)) => {
+                FreeBsdCubic::new(params, self.newreno, self.hz).into()
+            }
+            Algorithm::Cubic(CubicVariant::Linux) => {
+                LinuxCubic::new(self.hz).beginning_at(self.initial_packets).into()
+            }
+            Algorithm::Cubic(CubicVariant::Rfc) => RfcCubic::new().into(),
+            Algorithm::Outside(outside) => match self.rto {
+                RtoRule::Linux => outside.on_linux(),
+                _ => outside.on_freebsd(self.newreno),
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cubic_is_the_default_of_freebsd_from_14_on_and_each_has_its_own() {
+        use cc::cubic::{CubicParams, CubicVariant};
+
+        let own = |name: &str| {
+            let profile = TcpProfile::named(name).unwrap();
+            (profile.default_cc, profile.cubic)
+        };
+        let freebsd = CubicVariant::FreeBsd;
+        assert_eq!(own("freebsd-13.2"), ("newreno", freebsd(CubicParams::FREEBSD_13_0)));
+        for name in ["freebsd-14.3", "freebsd-rack-14.3"] {
+            assert_eq!(own(name), ("cubic", freebsd(CubicParams::FREEBSD_STABLE_14)));
+        }
+        for name in ["freebsd-main", "freebsd-rack-main"] {
+            assert_eq!(own(name), ("cubic", freebsd(CubicParams::FREEBSD_D46546)));
+        }
+        assert_eq!(own("linux-6.18"), ("cubic", CubicVariant::Linux));
+        assert_eq!(own("rfc").1, CubicVariant::Rfc);
+    }
+}
