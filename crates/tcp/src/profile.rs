@@ -113,7 +113,7 @@ pub struct TcpProfile {
     pub min_mss: u32,
     /// Consecutive timeouts after which the connection is dropped.
     pub retries: u32,
-    /// Phase in which ProbeBW of BBR begins; 1: drawn (see [`Bbr::beginning_with`]).
+    /// Phase in which ProbeBW of BBR begins; 1: drawn (see `beginning_with` of the controller).
     pub bbr_phase: u32,
     /// Resolution of the clock source in nanoseconds: 256 of a kernel in User-Mode Linux, else 1.
     pub clock_step: u32,
