@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 /// Every crate of the workspace and its layer.
 const LAYERS: &[(&str, u8)] = &[
     ("ackclock-units", 0),
+    ("ackclock-samples", 0),
     ("ackclock-cc", 1),
     ("ackclock-record", 1),
     ("ackclock-packet", 1),

@@ -29,7 +29,9 @@ pub(crate) use interop::InteropArgs;
 pub(crate) use kernel::{BuildArgs, KernelCheckArgs, KernelCommand, ListArgs};
 pub(crate) use mcp::McpArgs;
 pub(crate) use run::{QlogForm, RunArgs, SiftrVersion};
-pub(crate) use scenario::{CheckArgs, ExportArgs, ProfilesArgs, ScenarioArgs, ScenarioCommand};
+pub(crate) use scenario::{
+    CheckArgs, ExportArgs, NewArgs, ProfilesArgs, ScenarioArgs, ScenarioCommand,
+};
 pub(crate) use series::ThinningArgs;
 pub(crate) use stack::{StackBuildArgs, StackCheckArgs, StackCommand};
 pub(crate) use suite::{BbrArgs, FlentArgs, SuiteArgs, SuiteCommand};
@@ -45,10 +47,22 @@ pub(crate) use wire::{CompareArgs, EndArgs, LinkArgs, WireCommand};
 /// Finds out why a TCP transfer is slow, reproduces it in virtual time, and shows what would
 /// cure it.
 #[derive(Debug, Parser)]
-#[command(name = "ackclock", version, after_help = EXAMPLES, override_usage = USAGE)]
+#[command(name = "ackclock", version, max_term_width = 100, after_help = EXAMPLES, override_usage = USAGE)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
+    /// Colours of what is printed; auto: on a terminal, unless NO_COLOR is set
+    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value = "auto")]
+    pub(crate) color: ColourChoice,
+}
+
+/// When text is coloured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
+pub(crate) enum ColourChoice {
+    #[default]
+    Auto,
+    Always,
+    Never,
 }
 
 const USAGE: &str = "\
@@ -315,9 +329,9 @@ pub(crate) struct ReadArgs {
     /// Print one JSON object per line: sections, records, problems, and a summary at the end
     #[arg(long, conflicts_with = "csv")]
     pub(crate) json: bool,
-    /// Print records as CSV, one column per field
-    #[arg(long)]
-    pub(crate) csv: bool,
+    /// Print records as CSV, one column per field, or write them to a file
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
+    pub(crate) csv: Option<Option<PathBuf>>,
 }
 
 const REPRODUCE_EXAMPLES: &str = "\
@@ -345,7 +359,7 @@ pub(crate) struct ReproduceArgs {
     #[arg(long)]
     pub(crate) json: bool,
     /// Threads [default: as many as processors]
-    #[arg(long, value_name = "N")]
+    #[arg(short = 'j', long, value_name = "N")]
     pub(crate) jobs: Option<NonZeroUsize>,
     /// Write a self-contained HTML page of plots and tables (see docs/reports.md)
     #[arg(long, value_name = "FILE", conflicts_with = "list")]

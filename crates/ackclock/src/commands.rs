@@ -12,6 +12,7 @@ mod import_ini;
 mod interop;
 mod kernel;
 mod mcp;
+mod new;
 mod packetdrill;
 pub(crate) mod pasted;
 mod profiles;
@@ -40,6 +41,7 @@ use crate::cli::{Cli, Command, ScenarioArgs};
 use crate::failure::Failure;
 use crate::file_kind::{FileKind, expect_kind};
 use crate::input;
+use crate::presets;
 
 /// Runs the command of the arguments.
 pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
@@ -111,9 +113,19 @@ fn load_with_kernels(args: ScenarioArgs, stacks: Stacks) -> Result<(PathBuf, Loa
     load_with(args, true, stacks, true)
 }
 
+/// The error of a command without its scenario.
+fn no_scenario() -> Failure {
+    Failure::new("no scenario file given").hint(
+        "name it first: FILE.toml, or one that the program has, listed by: ackclock scenario new --list",
+    )
+}
+
 /// Reads a scenario: its name in messages, and its text. With `kinds` a file of another kind is
 /// rejected by what it is, not by its first wrong byte.
 fn scenario_text(file: &Path, kinds: bool) -> Result<(String, String), Failure> {
+    if let Some(sample) = presets::named(file)? {
+        return Ok((file.display().to_string(), sample.text.to_owned()));
+    }
     if kinds && file.is_dir() {
         expect_kind(file, "run", "a scenario")?;
     }
@@ -145,7 +157,7 @@ fn load_with(
     kinds: bool,
 ) -> Result<(PathBuf, Loaded), Failure> {
     let Some(file) = args.file else {
-        return Err(Failure::new("no scenario file given").hint("name it first: FILE.toml"));
+        return Err(no_scenario());
     };
     let (name, text) = scenario_text(&file, kinds)?;
     let overrides = Overrides {

@@ -3,9 +3,11 @@
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::OnceLock;
 
 use scenario::{self, ReportStyle, ScenarioError};
 
+use crate::cli::ColourChoice;
 use crate::visible::{visible, visible_in_colour};
 
 /// An error in the arguments or in the files they name.
@@ -96,9 +98,22 @@ fn look() -> ReportStyle {
     look_on(io::stderr().is_terminal())
 }
 
+/// What `--color` chose.
+static CHOICE: OnceLock<ColourChoice> = OnceLock::new();
+
+/// Sets what `--color` chose, before anything is printed.
+pub(crate) fn choose_colours(choice: ColourChoice) {
+    let _ = CHOICE.set(choice);
+}
+
 /// As [`look`], for any output.
 #[expect(clippy::disallowed_methods, reason = "the look of messages, not of results")]
 pub(crate) fn look_on(terminal: bool) -> ReportStyle {
+    match CHOICE.get() {
+        Some(ColourChoice::Always) => return ReportStyle::Coloured,
+        Some(ColourChoice::Never) => return ReportStyle::Plain,
+        Some(ColourChoice::Auto) | None => {}
+    }
     let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     if terminal && !refused { ReportStyle::Coloured } else { ReportStyle::Plain }
 }

@@ -18,6 +18,7 @@ mod png;
 #[cfg(not(feature = "png"))]
 #[path = "png_absent.rs"]
 mod png;
+mod presets;
 mod progress;
 mod shortcut;
 mod store;
@@ -33,7 +34,10 @@ use failure::Failure;
 fn main() -> ExitCode {
     let parsed = shortcut::arguments().map(cli::Cli::try_parse_from);
     let done = parsed.and_then(|parsed| match parsed {
-        Ok(cli) => commands::run(cli),
+        Ok(cli) => {
+            failure::choose_colours(cli.color);
+            commands::run(cli)
+        }
         Err(error) => answer(&error),
     });
     match done {

@@ -12,6 +12,7 @@ use crate::failure::{Failure, print_error};
 use crate::file_kind::FileKind;
 use crate::folders;
 use crate::input;
+use crate::presets;
 
 /// Files of a folder that are looked at for a scenario.
 const MOST_SEARCHED: usize = 200;
@@ -28,6 +29,10 @@ pub(crate) fn arguments() -> Result<Vec<OsString>, Failure> {
     let cli = Cli::command();
     let is_command = first == "help" || cli.get_subcommands().any(|one| one.get_name() == first);
     let path = Path::new(first);
+    if presets::is_named(path) {
+        arguments.insert(1, "run".into());
+        return Ok(arguments);
+    }
     if is_option || is_command || !(path.exists() || looks_like_a_file(path)) {
         return Ok(arguments);
     }

@@ -29,6 +29,8 @@ pub struct CurveRecorder {
     senders: Vec<usize>,
     names: Vec<String>,
     curves: Vec<FlowCurves>,
+    /// First and last instant that is drawn, in nanoseconds.
+    span: (i64, i64),
 }
 
 impl CurveRecorder {
@@ -38,7 +40,16 @@ impl CurveRecorder {
             senders: scenario.flows.iter().map(|flow| flow.from).collect(),
             names: scenario.flows.iter().map(|flow| flow.name.clone()).collect(),
             curves: vec![FlowCurves::default(); scenario.flows.len()],
+            span: (0, i64::MAX),
         }
+    }
+
+    /// Draws from one instant to another only.
+    #[must_use]
+    pub fn between(mut self, from: Instant, until: Instant) -> Self {
+        let nanos = |at: Instant| i64::try_from(at.as_nanos()).unwrap_or(i64::MAX);
+        self.span = (nanos(from), nanos(until));
+        self
     }
 
     /// The curves of each flow, in the order of the scenario.
@@ -105,6 +116,16 @@ impl Recorder for CurveRecorder {
         }
         if let (Some(state), Some(curve)) = (state, self.curves.get_mut(flow)) {
             let x = i64::try_from(at.as_nanos()).unwrap_or(i64::MAX);
+            let (from, until) = self.span;
+            if x > until {
+                return;
+            }
+            if x < from {
+                // Of what was before, the values at the beginning.
+                curve.cwnd.clear();
+                curve.flight.clear();
+            }
+            let x = x.max(from);
             push(&mut curve.cwnd, x, in_segments(state.cwnd, state.mss));
             push(&mut curve.flight, x, in_segments(state.flight_size(), state.mss));
         }

@@ -43,7 +43,7 @@ pub const PICTURES: &[Picture] = &[
 ];
 
 /// The scenario of the case `reordering`.
-pub(crate) const REORDERING: &str = include_str!("../data/reordering.toml");
+pub(crate) const REORDERING: &str = samples::text("reordering");
 
 /// Window and flight of a scenario's first flow.
 pub(crate) fn curve(text: &str, name: &str, set: &[&str]) -> Result<FlowCurves, CaseError> {

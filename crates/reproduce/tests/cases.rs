@@ -8,6 +8,22 @@ use reproduce::cases::{CASES, RowKind};
 /// Asserted figures that do not hold; the note of each row explains why.
 const MISSES: &[&str] = &[];
 
+/// The crate's own copies, so that it can be packed, are the published figures and recorded runs.
+#[test]
+fn data_of_the_crate_are_those_of_the_recordings() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    for (copy, original) in [
+        ("cubic-hz-losses.txt", "published/cubic-hz-losses.txt"),
+        ("slow-start-lro.txt", "published/slow-start-lro.txt"),
+        ("long-runs.csv", "freebsd-closed/long-runs.csv"),
+    ] {
+        let read = |path: std::path::PathBuf| std::fs::read(path).unwrap();
+        let same =
+            read(root.join("data").join(copy)) == read(root.join("../../golden").join(original));
+        assert!(same, "{copy} is not golden/{original}");
+    }
+}
+
 #[test]
 fn every_asserted_figure_holds_or_is_a_known_miss() {
     let mut missed = Vec::new();

@@ -85,6 +85,7 @@ pub use files::{Files, ReadFile};
 pub use kernel::{KernelHost, ProgramHost, TCP_INFO_INTERVAL};
 pub use nearest::nearest;
 pub use noise::{host_noise, missing_noise, with_noise};
+pub use presets::{UnknownSample, sample};
 pub use real_stacks::{FindStack, MissingStack, StackHost, Stacks};
 pub use reference::reference;
 pub use report::{ReportStyle, report};

@@ -2,10 +2,13 @@
 
 mod lte;
 
+use core::fmt;
+
 use net::trace::LinkTrace;
+use samples::Sample;
 
 use super::keys::Located;
-use super::nearest::{did_you_mean, one_of};
+use super::nearest::{did_you_mean, nearest, one_of};
 use super::source::{Sources, SpannedError};
 use super::tree::{self, TomlNode, TomlValue};
 
@@ -15,25 +18,40 @@ type PresetTrace = (&'static str, fn() -> LinkTrace);
 /// Traces by name.
 pub(super) const TRACES: [PresetTrace; 2] = [("lte-down", lte::down), ("lte-up", lte::up)];
 
-/// Paths by name, each with its scenario file.
-const PATHS: [(&str, &str); 5] = [
-    ("satellite", include_str!("../data/satellite.toml")),
-    ("lte", include_str!("../data/lte.toml")),
-    ("datacenter", include_str!("../data/datacenter.toml")),
-    ("home-wifi", include_str!("../data/home-wifi.toml")),
-    ("transatlantic", include_str!("../data/transatlantic.toml")),
-];
+/// A name after `preset:` that no sample has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnknownSample {
+    /// The name.
+    pub name: String,
+    /// The name of a sample that differs little from it.
+    pub nearest: Option<&'static str>,
+}
+
+impl fmt::Display for UnknownSample {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "there is no preset {:?}", self.name)
+    }
+}
+
+impl core::error::Error for UnknownSample {}
+
+/// Returns the scenario of the program that `preset:NAME` names where a file can stand; `None` for any other text.
+///
+/// # Errors
+/// No scenario has that name.
+pub fn sample(argument: &str) -> Result<Option<&'static Sample>, UnknownSample> {
+    let Some(name) = argument.strip_prefix(samples::PREFIX) else { return Ok(None) };
+    // Its file's name in the repository is understood, too.
+    let bare = name.strip_suffix(".toml").unwrap_or(name);
+    let bare = bare.strip_prefix("presets/").unwrap_or(bare);
+    let names = || samples::SAMPLES.iter().map(|sample| sample.name);
+    samples::find(bare)
+        .map(Some)
+        .ok_or_else(|| UnknownSample { name: name.to_owned(), nearest: nearest(bare, names()) })
+}
 
 /// Names of all paths.
-pub(super) const NAMES: [&str; PATHS.len()] = {
-    let mut names = [""; PATHS.len()];
-    let mut at = 0;
-    while at < names.len() {
-        names[at] = PATHS[at].0;
-        at += 1;
-    }
-    names
-};
+pub(super) const NAMES: [&str; samples::PATHS.len()] = samples::PATHS;
 
 /// Returns both directions of a built-in path; all positions are that of the name.
 ///
@@ -47,7 +65,8 @@ pub(super) fn preset_directions(
         let fault = SpannedError::new(place, format!("there is no preset {name:?}"));
         fault.expected(one_of(NAMES)).hint(did_you_mean(name, NAMES))
     };
-    let (_, text) = PATHS.iter().find(|(known, _)| *known == name).ok_or_else(unknown)?;
+    let known = samples::find(name).filter(|sample| sample.is_path());
+    let text = known.ok_or_else(unknown)?.text;
     let (_, source) = Sources::new(name, text);
     let root = tree::parse(text, source).map_err(|_| unknown())?;
     let Some(TomlValue::List(paths)) = root.get("path").map(|node| &node.value) else {

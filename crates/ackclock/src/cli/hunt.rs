@@ -42,10 +42,10 @@ pub(crate) struct HuntArgs {
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
     /// Threads [default: as many as processors]
-    #[arg(long, value_name = "N")]
+    #[arg(short = 'j', long, value_name = "N")]
     pub(crate) jobs: Option<usize>,
     /// Write the scenario file of each case into this directory
-    #[arg(long, value_name = "DIR")]
+    #[arg(short = 'o', long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Print the report as JSON
     #[arg(long)]

@@ -32,7 +32,7 @@ pub(crate) struct InteropArgs {
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u32).range(3..=3_600))]
     pub(crate) length: u32,
     /// Threads [default: as many as processors]
-    #[arg(long, value_name = "N")]
+    #[arg(short = 'j', long, value_name = "N")]
     pub(crate) jobs: Option<usize>,
     /// Print the report as JSON
     #[arg(long)]

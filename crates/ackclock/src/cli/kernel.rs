@@ -61,7 +61,7 @@ pub(crate) struct BuildArgs {
     #[arg(long, value_name = "HZ", default_value_t = 250, value_parser = clap::value_parser!(u32).range(24..=1_000))]
     pub(crate) hz: u32,
     /// Concurrent compilations [default: the number of processors]
-    #[arg(long, value_name = "COUNT")]
+    #[arg(short = 'j', long, value_name = "COUNT")]
     pub(crate) jobs: Option<usize>,
 }
 

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use units::Duration;
 
 use super::{ScenarioArgs, ThinningArgs};
 
@@ -16,6 +17,7 @@ Examples:
   ackclock run transfer.toml --pcap transfer.pcapng && tshark -r transfer.pcapng
   ackclock run transfer.toml --report transfer.html
   ackclock run transfer.toml --csv events.csv --svg cwnd.svg
+  ackclock run transfer.toml --png start.png --until 500ms
   ackclock run transfer.toml --queues queues.csv
   ackclock run transfer.toml --csv cwnd.csv --columns cwnd,flight --every 10ms
   ackclock run transfer.toml --bblog sender.pcapng && tshark -r sender.pcapng -Y bblog
@@ -64,6 +66,12 @@ pub(crate) struct RunArgs {
     /// Draw the same chart as PNG, at twice its size
     #[arg(long, value_name = "FILE")]
     pub(crate) png: Option<PathBuf>,
+    /// First instant of --svg and --png [default: the beginning]
+    #[arg(long, value_name = "TIME", value_parser = super::series::time)]
+    pub(crate) from: Option<Duration>,
+    /// Last instant of --svg and --png [default: the end]
+    #[arg(long, value_name = "TIME", value_parser = super::series::time)]
+    pub(crate) until: Option<Duration>,
     /// Write a self-contained HTML page of plots and tables (see docs/reports.md)
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,

@@ -9,7 +9,7 @@ use super::FromArgs;
 /// A scenario file and its overrides.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct ScenarioArgs {
-    /// Scenario file (TOML; see docs/scenario.md)
+    /// Scenario file (TOML; see docs/scenario.md), or one that the program has, such as preset:lte
     pub(crate) file: Option<PathBuf>,
     /// Set one key of the scenario: dotted as in TOML, list entries by index from 0; or abbreviated
     /// where unambiguous: sender.cc, path.delay, upload.bulk
@@ -28,6 +28,8 @@ pub(crate) enum ScenarioCommand {
     /// Print a scenario with all overrides applied: the text that its SHA-256 covers
     #[command(after_help = SHOW_EXAMPLES, override_usage = "ackclock scenario show [OPTIONS] <FILE>")]
     Show(ScenarioArgs),
+    /// Write a scenario to start from: one that the program has, or one fitted to a capture
+    New(NewArgs),
     /// Fit a scenario to a transfer in a capture
     From(FromArgs),
     /// Print the path of a scenario as commands of an emulator: netem, tc or dummynet
@@ -46,6 +48,7 @@ pub(crate) enum ScenarioCommand {
 
 pub(super) const SCENARIO_EXAMPLES: &str = "\
 Examples:
+  ackclock scenario new transfer.toml
   ackclock scenario check transfer.toml
   ackclock scenario keys
   ackclock scenario schema > ackclock.schema.json";
@@ -79,6 +82,40 @@ pub(crate) struct CheckArgs {
     pub(crate) scenario: ScenarioArgs,
     /// Print the errors as JSON on standard output
     #[arg(long)]
+    pub(crate) json: bool,
+}
+
+const NEW_EXAMPLES: &str = "\
+Examples:
+  ackclock scenario new my.toml                        an upload of 20 MB, each line explained
+  ackclock scenario new my.toml --from preset:lte      a line whose rate wanders
+  ackclock scenario new my.toml --from slow.pcap       path, hosts and application of a captured transfer
+  ackclock scenario new --list                         all that the program has";
+
+/// Arguments of `scenario new`.
+#[derive(Debug, Args)]
+#[command(after_help = NEW_EXAMPLES, override_usage = "ackclock scenario new [OPTIONS] <FILE>")]
+pub(crate) struct NewArgs {
+    /// File to write; - is standard output
+    #[arg(required_unless_present = "list")]
+    pub(crate) file: Option<PathBuf>,
+    /// What to start from: preset:NAME, or a capture, a qlog or pasted text as of scenario from
+    #[arg(long, value_name = "SOURCE")]
+    pub(crate) from: Option<PathBuf>,
+    /// The connection of the capture, by Wireshark's number (tcp.stream) [default: the one with the most data]
+    #[arg(long, value_name = "N", requires = "from")]
+    pub(crate) flow: Option<u32>,
+    /// Key log with which packets of QUIC in the capture are decrypted
+    #[arg(long, value_name = "FILE", requires = "from")]
+    pub(crate) keylog: Option<PathBuf>,
+    /// Replace the file if it is there already
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// List the scenarios that the program has
+    #[arg(long, conflicts_with_all = ["file", "from", "force"])]
+    pub(crate) list: bool,
+    /// Print the list as JSON
+    #[arg(long, requires = "list")]
     pub(crate) json: bool,
 }
 

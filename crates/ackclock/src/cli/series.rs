@@ -30,6 +30,12 @@ fn span(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// Reads an instant of a run.
+pub(super) fn time(text: &str) -> Result<Duration, String> {
+    units_text::duration(text)
+        .map_err(|misread| format!("{}, expected {}", misread.message, misread.expected))
+}
+
 impl ThinningArgs {
     /// As [`Self::plan`], with a default plan.
     pub(crate) fn plan_or(

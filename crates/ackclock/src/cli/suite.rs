@@ -78,7 +78,7 @@ pub(crate) struct BbrArgs {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(0..=i64::MAX as u64))]
     pub(crate) seed: u64,
     /// Threads [default: as many as processors]
-    #[arg(long, value_name = "N")]
+    #[arg(short = 'j', long, value_name = "N")]
     pub(crate) jobs: Option<usize>,
     /// Print every assertion, not only those that do not hold
     #[arg(long)]
@@ -141,7 +141,7 @@ pub(crate) struct FlentArgs {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(0..=i64::MAX as u64))]
     pub(crate) seed: u64,
     /// Write flent's data file; packed if its name ends in .gz
-    #[arg(long, value_name = "FILE")]
+    #[arg(short = 'o', long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
     /// Print the scenario file of the test instead of running it
     #[arg(long)]
@@ -179,7 +179,7 @@ pub(crate) struct SuiteArgs {
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) seed: u32,
     /// Threads [default: as many as processors]
-    #[arg(long, value_name = "N")]
+    #[arg(short = 'j', long, value_name = "N")]
     pub(crate) jobs: Option<usize>,
     /// Print every figure with its limit, not only those beyond it
     #[arg(long)]
@@ -187,9 +187,9 @@ pub(crate) struct SuiteArgs {
     /// Print the report as JSON
     #[arg(long, conflicts_with_all = ["markdown", "full"])]
     pub(crate) json: bool,
-    /// Print the report as a Markdown table
-    #[arg(long, conflicts_with = "full")]
-    pub(crate) markdown: bool,
+    /// Print the report as a Markdown table, or write it to a file
+    #[arg(long, value_name = "FILE", num_args = 0..=1, conflicts_with = "full")]
+    pub(crate) markdown: Option<Option<PathBuf>>,
     /// Write the report as JUnit XML
     #[arg(long, value_name = "FILE")]
     pub(crate) junit: Option<PathBuf>,

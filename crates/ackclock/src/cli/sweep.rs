@@ -41,10 +41,10 @@ pub(crate) struct SweepArgs {
     #[arg(long, value_name = "CONDITION")]
     pub(crate) only: Option<String>,
     /// Threads [default: one for each core]
-    #[arg(long, value_name = "N", value_parser = jobs)]
+    #[arg(short = 'j', long, value_name = "N", value_parser = jobs)]
     pub(crate) jobs: Option<usize>,
     /// Directory of the result [default: the file's name with `.sweep`, here]
-    #[arg(long, value_name = "DIR")]
+    #[arg(short = 'o', long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Continue an interrupted sweep
     #[arg(long)]
@@ -58,9 +58,9 @@ pub(crate) struct SweepArgs {
     /// Allow more than a million runs
     #[arg(long)]
     pub(crate) yes: bool,
-    /// Also write runs.parquet: the table of runs.csv with its units
-    #[arg(long, conflicts_with_all = ["dry_run", "show"])]
-    pub(crate) parquet: bool,
+    /// Also write the table of runs.csv with its units as Parquet [default: runs.parquet of the result]
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, conflicts_with_all = ["dry_run", "show"])]
+    pub(crate) parquet: Option<Option<PathBuf>>,
     /// Keep columns of each run over time, in series/N.csv of the result: cwnd,flight,srtt
     /// [default: those of the file's table sweep.series]
     #[arg(long, value_name = "NAMES")]

@@ -10,7 +10,7 @@ use crate::cli::ReadArgs;
 use crate::failure::Failure;
 use crate::file_kind::other_command;
 use crate::input;
-use crate::output::{standard_output, written};
+use crate::output::{OutFile, standard_output, written};
 use crate::visible::Visible;
 
 pub(super) fn run(args: &ReadArgs) -> Result<ExitCode, Failure> {
@@ -20,14 +20,29 @@ pub(super) fn run(args: &ReadArgs) -> Result<ExitCode, Failure> {
     } else {
         Box::new(input::open(path)?)
     };
-    let form = match (args.json, args.csv) {
+    let form = match (args.json, &args.csv) {
         (true, _) => LogFormat::Json,
-        (_, true) => LogFormat::Csv,
+        (_, Some(_)) => LogFormat::Csv,
         _ => LogFormat::Text,
     };
-    let mut out = BufWriter::new(standard_output());
+    if let Some(Some(file)) = &args.csv {
+        let mut out = OutFile::create(file)?;
+        let status = read(path, input, form, &mut out)?;
+        out.commit()?;
+        return Ok(status);
+    }
+    read(path, input, form, &mut BufWriter::new(standard_output()))
+}
+
+/// Reads the log to its end, or to where it is no log.
+fn read(
+    path: &Path,
+    input: Box<dyn Read>,
+    form: LogFormat,
+    out: &mut impl Write,
+) -> Result<ExitCode, Failure> {
     let mut aside = Visible::new(io::stderr().lock());
-    let shown = view(BufReader::new(input), form, &mut out, &mut aside);
+    let shown = view(BufReader::new(input), form, out, &mut aside);
     let verdict = shown.and_then(|verdict| {
         out.flush().map_err(ViewError::Write)?;
         Ok(verdict)

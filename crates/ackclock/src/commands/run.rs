@@ -17,6 +17,7 @@ use runner::sharing::{self, Sharing};
 use scenario::{Loaded, Stacks, nearest};
 use sim::scenario::{HostSpec, Scenario, TapPoint};
 use sim::{Observer, ObserverPair, RunOutcome};
+use units::Instant;
 
 use super::guests::Kernels;
 use super::{load_with_kernels, stack};
@@ -51,6 +52,12 @@ pub(super) fn run(mut args: RunArgs) -> Result<ExitCode, Failure> {
     if plan.is_some() && !wants(OutputSource::Columns) {
         return Err(Failure::new("--columns needs --csv, --jsonl or --parquet"));
     }
+    if !wants(OutputSource::Curves) && (args.from.is_some() || args.until.is_some()) {
+        return Err(Failure::new("--from and --until need --svg or --png"));
+    }
+    if args.from.zip(args.until).is_some_and(|(from, until)| from >= until) {
+        return Err(Failure::new("--from: expected an instant before --until"));
+    }
     let sender = match asked.iter().any(|one| one.output.logs_sender()) {
         true => Some(logged(&mut scenario, args.log_flow.as_deref())?),
         false if args.log_flow.is_some() => {
@@ -77,7 +84,10 @@ pub(super) fn run(mut args: RunArgs) -> Result<ExitCode, Failure> {
         false => None,
     };
     let scenario = &scenario;
-    let curves = wants(OutputSource::Curves).then(|| CurveRecorder::new(scenario));
+    let curves = wants(OutputSource::Curves).then(|| {
+        let until = args.until.map_or(Instant::MAX, |until| Instant::ZERO + until);
+        CurveRecorder::new(scenario).between(Instant::ZERO + args.from.unwrap_or_default(), until)
+    });
     let files_wanted = !asked.is_empty();
 
     let comment = format!("{}\nscenario sha256 {}", scenario.title, loaded.sha256);

@@ -15,6 +15,7 @@ pub(super) fn run(command: ScenarioCommand) -> Result<ExitCode, Failure> {
     match command {
         ScenarioCommand::Check(args) => return check(args),
         ScenarioCommand::Profiles(args) => return super::profiles::run(&args),
+        ScenarioCommand::New(args) => return super::new::run(args),
         ScenarioCommand::From(args) => return super::whatif::from(&args),
         ScenarioCommand::Export(args) => print(&super::emulator::export(args)?)?,
         ScenarioCommand::Import(args) => print(&super::emulator::import(&args.file)?)?,

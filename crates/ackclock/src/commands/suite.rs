@@ -53,6 +53,8 @@ fn evaluate(suite: &'static Suite, args: &SuiteArgs) -> Result<ExitCode, Failure
     let mut junit = args.junit.as_deref().map(OutFile::create).transpose()?;
     let mut sarif = args.sarif.as_deref().map(OutFile::create).transpose()?;
     let mut page = args.report.as_deref().map(OutFile::create).transpose()?;
+    let markdown_path = args.markdown.as_ref().and_then(Option::as_deref);
+    let mut markdown = markdown_path.map(OutFile::create).transpose()?;
     let threads = args.jobs.unwrap_or_else(|| {
         std::thread::available_parallelism().map_or(1, core::num::NonZeroUsize::get)
     });
@@ -82,7 +84,11 @@ fn evaluate(suite: &'static Suite, args: &SuiteArgs) -> Result<ExitCode, Failure
         let written = suite::page::page(&report).write(out);
         written.map_err(|error| Failure::file("write", path, &error))?;
     }
-    for out in [junit, sarif, page].into_iter().flatten() {
+    if let (Some(out), Some(path)) = (&mut markdown, markdown_path) {
+        let written = out.write_all(suite::markdown::render(&report).as_bytes());
+        written.map_err(|error| Failure::file("write", path, &error))?;
+    }
+    for out in [junit, sarif, page, markdown].into_iter().flatten() {
         out.commit()?;
     }
     if let Some(dir) = &args.worlds {
@@ -90,7 +96,7 @@ fn evaluate(suite: &'static Suite, args: &SuiteArgs) -> Result<ExitCode, Failure
     }
     if args.json {
         print(&report.to_json())?;
-    } else if args.markdown {
+    } else if matches!(args.markdown, Some(None)) {
         print(&suite::markdown::render(&report))?;
     } else {
         print(&suite::text::render(&report, args.full))?;

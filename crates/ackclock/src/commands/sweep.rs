@@ -22,9 +22,9 @@ const MANY: u64 = 1_000_000;
 const SHOWN: u64 = 20;
 
 pub(super) fn run(args: SweepArgs) -> Result<ExitCode, Failure> {
-    super::needs_features(args.parquet, false)?;
+    super::needs_features(args.parquet.is_some(), false)?;
     let Some(file) = args.scenario.file else {
-        return Err(Failure::new("no scenario file given").hint("name it first: FILE.toml"));
+        return Err(super::no_scenario());
     };
     let (name, text) = super::scenario_text(&file, true)?;
     let overrides = StudyOverrides {
@@ -75,8 +75,9 @@ pub(super) fn run(args: SweepArgs) -> Result<ExitCode, Failure> {
         crate::failure::print_error(&message);
         return Ok(interrupt::status());
     }
-    if args.parquet {
-        super::table::write_parquet(&dir, &dir.join("runs.parquet"))?;
+    if let Some(file) = &args.parquet {
+        let file = file.clone().unwrap_or_else(|| dir.join("runs.parquet"));
+        super::table::write_parquet(&dir, &file)?;
     }
     if let Some((path, out)) = args.report.as_deref().zip(page) {
         report(&dir, path, out)?;
@@ -125,6 +126,8 @@ fn work(
 
 /// The default output directory: `slow.sweep` in the current directory for `some/where/slow.toml`.
 fn beside(file: &Path) -> PathBuf {
+    let name = file.to_str().and_then(|name| name.strip_prefix(samples::PREFIX));
+    let file = name.map_or(file, Path::new);
     let stem = file.file_stem().unwrap_or_else(|| "sweep".as_ref());
     Path::new(stem).with_extension("sweep")
 }

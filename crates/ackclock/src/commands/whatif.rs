@@ -85,15 +85,19 @@ fn kernel_runner(_: Option<String>) -> Result<Box<KernelRunner<'static>>, Failur
 
 /// `ackclock scenario from`.
 pub(super) fn from(args: &FromArgs) -> Result<ExitCode, Failure> {
+    print(&fitted_text(args)?)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the scenario that is fitted to a transfer in a capture, log or pasted text.
+pub(super) fn fitted_text(args: &FromArgs) -> Result<String, Failure> {
     // Sockets and tests of iperf3 have figures, but no packets to fit.
     if let Some(pasted) = super::pasted::read(&args.file).filter(|pasted| !pasted.has_packets) {
-        let text = ingest::pasted::scenario(&pasted.report.figures).ok_or_else(|| {
+        return ingest::pasted::scenario(&pasted.report.figures).ok_or_else(|| {
             let message =
                 format!("{}: the pasted text has no rate of a transfer", args.file.display());
             Failure::new(message).hint("`ackclock diagnose` names the command that measures it")
-        })?;
-        print(&text)?;
-        return Ok(ExitCode::SUCCESS);
+        });
     }
     let text = match recording(&args.file, args.flow, args.keylog.as_deref())? {
         Recording::Tcp(stream, _) => scenario_of(&stream),
@@ -108,8 +112,7 @@ pub(super) fn from(args: &FromArgs) -> Result<ExitCode, Failure> {
             args.file.display()
         ))
     })?;
-    print(&text)?;
-    Ok(ExitCode::SUCCESS)
+    Ok(text)
 }
 
 /// Reads the selected connection with all its packets.

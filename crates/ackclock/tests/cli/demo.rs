@@ -4,6 +4,22 @@ use serde_json::Value;
 
 use crate::test_directory::TestDirectory;
 
+/// The program's own copies, so that its crate can be packed, are those of the recordings.
+#[test]
+fn captures_of_the_program_are_those_of_the_recordings() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let failures = "../../golden/captures/recorded/failures";
+    for (copy, recording) in [
+        ("demo/sender.pcap.xz", "../../golden/linux/h1_rwnd_cubic/sender.pcap.xz".to_owned()),
+        ("demo/examples/CC001.pcap.gz", format!("{failures}/refused.client.pcap.gz")),
+        ("demo/examples/CC004.pcap.gz", format!("{failures}/time-wait.client.pcap.gz")),
+        ("demo/examples/CC005.pcap.gz", format!("{failures}/unreachable.client.pcap.gz")),
+    ] {
+        let read = |name: &str| std::fs::read(root.join(name)).unwrap();
+        assert!(read(copy) == read(&recording), "{copy} is not {recording}");
+    }
+}
+
 /// Every code has an example with it as its primary finding, or with a note that has it, or a reason why it has none.
 #[test]
 fn examples_have_their_findings() {

@@ -23,6 +23,7 @@ mod live;
 mod logs;
 mod mcp;
 mod negotiated;
+mod new;
 mod outputs;
 mod outside;
 mod packet_scripts;

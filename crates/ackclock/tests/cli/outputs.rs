@@ -299,6 +299,12 @@ fn every_help_has_examples() {
     }
 }
 
+/// The folder of the scenarios is a crate, too.
+fn is_scenario(path: &std::path::Path) -> bool {
+    path.extension().is_some_and(|end| end == "toml")
+        && path.file_name().is_some_and(|name| name != "Cargo.toml")
+}
+
 #[test]
 fn the_sample_scenarios_run() {
     let dir = TestDirectory::new("the_sample_scenarios_run");
@@ -307,7 +313,7 @@ fn the_sample_scenarios_run() {
     let presets = fs::read_dir(format!("{directory}/presets")).unwrap();
     for entry in fs::read_dir(directory).unwrap().chain(presets) {
         let path = entry.unwrap().path();
-        if path.is_dir() {
+        if path.is_dir() || !is_scenario(&path) {
             continue;
         }
         dir.run(&["run", path.to_str().unwrap(), "--set", "duration=12s"]).ok();
@@ -391,4 +397,22 @@ fn a_chart_as_png_is_the_same_each_time() {
     // Twice the width of the SVG.
     let width = u32::from_be_bytes(dir.read("a.png")[16..20].try_into().unwrap());
     assert_eq!(width, 1_760);
+}
+
+#[test]
+fn a_chart_may_be_of_a_part_of_the_run() {
+    let dir = TestDirectory::new("a_chart_may_be_of_a_part_of_the_run");
+    dir.write("small.toml", SMALL);
+    let ends = |name: &str, more: &[&str]| {
+        dir.run(&[&["run", "small.toml", "--svg", name][..], more].concat()).ok();
+        String::from_utf8(dir.read(name)).unwrap()
+    };
+    let whole = ends("whole.svg", &[]);
+    let part = ends("part.svg", &["--from", "50ms", "--until", "90ms"]);
+    assert!(part.len() < whole.len(), "{part}");
+    let refused = |more: &[&str]| dir.run(&[&["run", "small.toml"][..], more].concat()).refused();
+    assert!(refused(&["--from", "1s"]).contains("--from and --until need --svg or --png"));
+    let order = ["--svg", "x.svg", "--from", "2s", "--until", "1s"];
+    assert!(refused(&order).contains("expected an instant before --until"));
+    assert!(!dir.files().contains(&"x.svg".to_owned()));
 }

@@ -16,7 +16,7 @@ mod world;
 use super::{CaseError, CaseInput, Measured, Workers, by, groups};
 
 /// The scenario of the case.
-pub(crate) const SCENARIO: &str = include_str!("../../data/cubic-hz.toml");
+pub(crate) const SCENARIO: &str = samples::text("cubic-hz");
 
 /// Runs all groups of rows.
 pub(super) fn measure(workers: &Workers<'_>) -> Result<Measured, CaseError> {

@@ -13,7 +13,7 @@ use units::{Instant, maths};
 use super::{CaseError, CaseInput, CaseRow, Measured, Workers, load, run};
 
 /// The scenario of the measured cells.
-const SCENARIO: &str = include_str!("../../data/cubic-tables.toml");
+const SCENARIO: &str = samples::text("cubic-tables");
 /// Payload of a segment with timestamps.
 const MSS: f64 = 1_448.0;
 /// Seconds of a run that are not measured: slow start, and the first cycles.

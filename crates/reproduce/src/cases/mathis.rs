@@ -17,7 +17,7 @@ mod world;
 use super::{CaseError, CaseInput, Measured, Workers, by, groups};
 
 /// The scenario of the case.
-pub(crate) const SCENARIO: &str = include_str!("../../data/mathis.toml");
+pub(crate) const SCENARIO: &str = samples::text("mathis");
 
 /// The path of the document: 2 ms, one packet in 50 lost.
 pub(crate) fn document_path() -> Result<::theory::Path, CaseError> {

@@ -12,7 +12,7 @@ use units::{Instant, Offset};
 use super::{CaseError, CaseInput, CaseRow, Measured, Workers, load, run};
 
 /// The scenario of the case.
-const SCENARIO: &str = include_str!("../../data/prr.toml");
+const SCENARIO: &str = samples::text("prr");
 
 /// The overrides that lose the first fifteen of the twenty segments.
 const FIFTEEN: &str = "path.0.forward.1.loss.bytes=14480B..36200B";

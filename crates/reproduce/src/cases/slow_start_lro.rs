@@ -13,12 +13,12 @@ mod trace;
 use super::{CaseError, CaseInput, Measured, Workers, by, groups};
 
 /// The transfer of the freebsd-net post.
-pub(crate) const TRACE: &str = include_str!("../../data/slow-start-lro.toml");
+pub(crate) const TRACE: &str = samples::text("slow-start-lro");
 /// The bulk transfer of the ramps.
-pub(crate) const RAMP: &str = include_str!("../../data/slow-start-ramp.toml");
+pub(crate) const RAMP: &str = samples::text("slow-start-ramp");
 
 /// FreeBSD at both ends.
-pub(crate) const FREEBSD: &str = include_str!("../../data/slow-start-freebsd.toml");
+pub(crate) const FREEBSD: &str = samples::text("slow-start-freebsd");
 
 /// Runs the trace, all ramps, and FreeBSD at both ends.
 pub(super) fn measure(workers: &Workers<'_>) -> Result<Measured, CaseError> {
