@@ -60,9 +60,9 @@ pub use exchange::exchange_lines;
 pub use explain::{UnknownCode, explain, list};
 pub use json::DocumentsJson;
 pub use kernel::{SocketVerdictJson, kernel_limit, kernel_text};
-pub use quic::QuicReport;
+pub use quic::{QuicReport, quic_limiter_letter};
 pub use sarif::{path_uri, sarif_log};
-pub use text::{TextStyle, finding_text, guess_text};
+pub use text::{TextStyle, finding_text, guess_text, limiter_letter};
 
 use beside::QuicBesideReport;
 use both_ends::QuicPairReport;

@@ -3,12 +3,13 @@
 
 mod graph;
 mod tables;
+mod verdict;
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::Path;
 
-use diagnose::rules::{many, rate, rule, size, time};
+use diagnose::rules::{many, rate, size, time};
 use diagnose::{Analysis, Diagnosis};
 use report::page::{Page, PagePart};
 use report::table::ReportTable;
@@ -38,10 +39,44 @@ pub fn page(report: &DiagnosisReport) -> Page {
     }
     Page {
         title: format!("Why is it slow? {}", names.join(", ")),
-        lead: sentence(&report.answer()),
+        // The verdict on a single connection says the same.
+        lead: if has_one_verdict(report) { String::new() } else { sentence(&report.answer()) },
         facts: report.files.iter().map(|file| (file.file.name.clone(), facts(file))).collect(),
         maker: maker(),
         parts,
+    }
+}
+
+/// Builds a page with the verdicts alone, for a notebook.
+pub fn cards(report: &DiagnosisReport) -> Page {
+    let mut parts = Vec::new();
+    for file in &report.files {
+        for judged in file.quic.iter().take(CHAPTERS) {
+            parts.push(PagePart::Heading(format!("QUIC connection {}", judged.connection.number)));
+            parts.push(PagePart::Verdict(verdict::of_quic(file, judged)));
+        }
+        for judged in file.connections.iter().take(CHAPTERS) {
+            let analysis = &*judged.analysis();
+            let (diagnosis, _) = file.explained(judged, analysis);
+            let transfer = judged.transfer(analysis);
+            parts.push(PagePart::Heading(format!("Flow {}: {transfer}", analysis.stream)));
+            parts.push(PagePart::Verdict(verdict::of_tcp(file, judged, &diagnosis, Vec::new())));
+        }
+    }
+    Page { title: sentence(&report.answer()), maker: maker(), parts, ..Page::default() }
+}
+
+/// Whether the page has one chapter, which begins with its verdict.
+fn has_one_verdict(report: &DiagnosisReport) -> bool {
+    let [file] = report.files.as_slice() else { return false };
+    let has_data = |judged: &ConnectionReport| {
+        let analysis = judged.analysis();
+        analysis.frames > 0 && analysis.main().is_some()
+    };
+    match (file.connections.as_slice(), file.quic.as_slice()) {
+        ([judged], []) => has_data(judged) && file.captured_quic.is_empty(),
+        ([], [_]) => file.captured_quic.is_empty(),
+        _ => false,
     }
 }
 
@@ -92,6 +127,7 @@ fn file_parts(report: &FileReport, name: &str, number: usize, parts: &mut Vec<Pa
     for judged in report.quic.iter().take(CHAPTERS) {
         let number = judged.connection.number;
         parts.push(PagePart::Heading(format!("QUIC connection {number}")));
+        parts.push(PagePart::Verdict(verdict::of_quic(report, judged)));
         parts.push(PagePart::Verbatim(judged.plain_text(&report.file.name)));
     }
     for judged in report.connections.iter().take(CHAPTERS) {
@@ -156,27 +192,19 @@ fn chapter(report: &FileReport, judged: &ConnectionReport, file: usize, parts: &
     if let Some(base) = diagnosis.course.path.base_rtt {
         figures.push(("round trip".to_owned(), time(base)));
     }
-    let primary = diagnosis.primary.and_then(rule);
-    figures.push(("limited by".to_owned(), primary.map_or("–".into(), |rule| rule.code.into())));
-    parts.push(PagePart::Figures(figures));
-    let mut summary = match primary {
-        Some(rule) => format!("{}: {}. ", rule.code, rule.name),
-        None => String::new(),
-    };
-    summary += &match flow.point.name() {
-        "unknown" => "The capture point is unknown.".to_owned(),
-        "middle" => "Captured between the hosts.".to_owned(),
-        place => format!("Captured at the {place}."),
-    };
+    figures.push((
+        "captured".to_owned(),
+        match flow.point.name() {
+            "unknown" => "at an unknown point".to_owned(),
+            "middle" => "between the hosts".to_owned(),
+            place => format!("at the {place}"),
+        },
+    ));
+    parts.push(PagePart::Verdict(verdict::of_tcp(report, judged, &diagnosis, figures)));
     if let Some(guess) = guess_text(&guesses) {
-        summary += &format!(" It {guess}.");
-    }
-    parts.push(PagePart::Text(summary));
-    if !judged.cures.is_empty() {
-        parts.push(PagePart::Table(tables::cures(&judged.cures)));
+        parts.push(PagePart::Text(format!("It {guess}.")));
     }
     let id = format!("file-{file}-flow-{number}");
-    parts.push(PagePart::Table(tables::budget(&diagnosis.course.budget)));
     if let Some((table, text)) = exchange_part(analysis) {
         parts.push(PagePart::Table(table));
         parts.push(PagePart::Text(text));

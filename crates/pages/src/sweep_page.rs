@@ -4,6 +4,7 @@ mod glance;
 
 use report::grid::{GridAxis, GridFigure, GridPlot, GridPoint, GridScope};
 use report::page::{Page, PagePart};
+use report::verdict::Verdict;
 
 use crate::run_page::maker;
 use glance::Glance;
@@ -115,7 +116,10 @@ impl SweepPage {
                 point.figures[..=first].rotate_right(1);
             }
         }
-        let answer = self.glance.answer().map(PagePart::Text);
+        let answer = self
+            .glance
+            .answer()
+            .map(|sentence| PagePart::Verdict(Verdict { sentence, ..Verdict::default() }));
         let glance = answer.into_iter().chain(self.glance.table(&self.keys).map(PagePart::Table));
         let lead = format!(
             "{} runs over {}. Cells show the mean over all runs that fall into them, of a flow or of \

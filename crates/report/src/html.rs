@@ -2,6 +2,7 @@
 
 mod data;
 mod escape;
+mod verdict;
 
 use std::io::{self, Write};
 
@@ -110,6 +111,7 @@ fn write_part(out: &mut impl Write, part: &PagePart, heading: &mut u32) -> io::R
             EscapedHtml(title),
             EscapedHtml(text.trim_end())
         ),
+        PagePart::Verdict(answer) => verdict::write(out, answer),
         PagePart::Figures(figures) => {
             writeln!(out, "<dl class=\"figures\">")?;
             for (name, value) in figures {

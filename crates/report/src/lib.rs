@@ -1,6 +1,6 @@
 //! Self-contained pages: interactive plots, tables, heat maps; JUnit XML and OpenMetrics. Layer 2.
 //!
-//! Reading order: [`page`] (the parts of a page), [`plots`] (curves over a common axis), [`grid`]
+//! Reading order: [`page`] (the parts of a page), [`verdict`] (its first card), [`plots`] (curves over a common axis), [`grid`]
 //! (the runs of a sweep over any two axes), [`table`], then the output: `pack` (columns of numbers
 //! as short text) and `html`. The style and program of pages are in `assets`, both of this project;
 //! nothing is fetched from elsewhere. [`junit`] and [`openmetrics`] write results for other programs.
@@ -37,6 +37,7 @@ pub mod openmetrics;
 pub mod page;
 pub mod plots;
 pub mod table;
+pub mod verdict;
 
 mod assets;
 mod html;

@@ -6,6 +6,7 @@ use crate::grid::GridPlot;
 use crate::html;
 use crate::plots::Plots;
 use crate::table::ReportTable;
+use crate::verdict::Verdict;
 
 /// A page.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -40,6 +41,8 @@ pub enum PagePart {
         /// The text.
         text: String,
     },
+    /// The answer, where the time went, and the cure.
+    Verdict(Verdict),
     /// Large figures with their names.
     Figures(Vec<(String, String)>),
     /// A table.

@@ -2,6 +2,7 @@
 
 use report::page::{Page, PagePart};
 use report::table::{ReportTable, TableCell, TableColumn, Tone};
+use report::verdict::{PartColour, Verdict, VerdictPart};
 
 use crate::report::{CriterionReport, CriterionVerdict, SuiteFigure, SuiteReport, WorldText};
 use crate::text::{limit, reference, summary, value};
@@ -11,7 +12,7 @@ const MOST_FOLDED: usize = 8;
 
 /// The page: the verdicts, then the figures of each criterion with the scenario files of its worlds.
 pub fn page(report: &SuiteReport) -> Page {
-    let mut parts = vec![PagePart::Table(verdicts(report))];
+    let mut parts = vec![PagePart::Verdict(verdict(report)), PagePart::Table(verdicts(report))];
     for criterion in &report.criteria {
         // A section is a number, or has a name, as in `1bdp`.
         let is_number = criterion.section.chars().all(|one| one.is_ascii_digit() || one == '.');
@@ -45,10 +46,36 @@ pub fn page(report: &SuiteReport) -> Page {
     }
     Page {
         title: format!("{}: {}", report.title(), report.sender),
-        lead: format!("{}. {}", summary(report), report.of_suite().map_or("", |suite| suite.lead)),
+        lead: report.of_suite().map_or("", |suite| suite.lead).to_owned(),
         facts,
         maker: format!("Ackclock {}", report.version),
         parts,
+    }
+}
+
+/// The answer, and how many criteria had which verdict.
+fn verdict(report: &SuiteReport) -> Verdict {
+    let kinds = [
+        (CriterionVerdict::Pass, "passed", '+', PartColour::Green),
+        (CriterionVerdict::Fail, "failed", '!', PartColour::Vermilion),
+        (CriterionVerdict::Undecided, "undecided", '?', PartColour::Amber),
+        (CriterionVerdict::NotEvaluated, "not evaluated", '-', PartColour::Faint),
+    ];
+    let part = |(kind, name, letter, colour): (CriterionVerdict, &str, char, PartColour)| {
+        let count = report.criteria.iter().filter(|one| one.verdict == kind).count();
+        VerdictPart {
+            name: name.to_owned(),
+            letter,
+            weight: count as u64,
+            text: count.to_string(),
+            colour,
+        }
+    };
+    Verdict {
+        sentence: format!("{}.", summary(report)),
+        whole: format!("{} criteria", report.criteria.len()),
+        parts: kinds.into_iter().map(part).collect(),
+        ..Verdict::default()
     }
 }
 

@@ -6,6 +6,7 @@
 //! requested alternatives.
 
 mod alternatives;
+mod answer;
 mod cures;
 mod curve;
 mod page;

@@ -4,7 +4,7 @@ use report::page::{Page, PagePart};
 use report::plots::{PlotAxis, PlotPanel, PlotSeries, Plots, SeriesMark, SeriesRole};
 use report::table::{ReportTable, TableCell, TableColumn, Tone};
 
-use super::{MAX_MISFIT, TransferProgress, TransferResult, WhatIf};
+use super::{MAX_MISFIT, TransferProgress, WhatIf};
 
 /// Most points of a recorded curve; every n-th of more is drawn.
 const MAX_POINTS: usize = 2_000;
@@ -16,13 +16,8 @@ const SHOWN: usize = 6;
 impl WhatIf {
     /// The page; `file` is the recording.
     pub fn page(&self, file: &str) -> Page {
-        let recorded = &self.recorded;
         let mut parts = vec![
-            PagePart::Figures(vec![
-                ("recorded".to_owned(), format!("{:.3} s", recorded.time_s)),
-                ("recorded goodput".to_owned(), mbps(recorded)),
-                ("bytes".to_owned(), recorded.bytes.to_string()),
-            ]),
+            PagePart::Verdict(self.verdict()),
             PagePart::Heading("The same transfer simulated".to_owned()),
             PagePart::Table(self.candidates_table()),
         ];
@@ -172,10 +167,6 @@ impl WhatIf {
         }
         parts
     }
-}
-
-fn mbps(result: &TransferResult) -> String {
-    format!("{:.2} Mbit/s", result.goodput_bps / 1e6)
 }
 
 /// Points of a curve, thinned, with its last one.

@@ -18,6 +18,7 @@ impl WhatIf {
 
     fn write(&self, out: &mut String) -> fmt::Result {
         let recorded = &self.recorded;
+        writeln!(out, "{}\n", self.answer())?;
         writeln!(
             out,
             "recorded: {} B in {:.3} s, {:.2} Mbit/s\n",

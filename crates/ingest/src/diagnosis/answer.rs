@@ -52,6 +52,31 @@ enum Answer {
     Unjudged(&'static str),
 }
 
+impl Answer {
+    /// The answer for the only connection.
+    fn alone(self) -> String {
+        match self {
+            Self::Limited(text) => text,
+            Self::Failed(title) => format!("failed: {title}"),
+            Self::Kernel(limit) => format!("by the account of its kernel: {limit}"),
+            Self::NoFault(rest) => format!("no fault found{rest}"),
+            Self::Unjudged(reason) => format!("not judged: {reason}"),
+        }
+    }
+}
+
+impl FileReport {
+    /// What limits a connection of TCP, with its cost, in one line; its cures are said elsewhere.
+    pub fn tcp_answer(&self, one: &ConnectionReport) -> String {
+        tcp_answer(self, one, false).alone()
+    }
+
+    /// As [`FileReport::tcp_answer`], of a QUIC connection.
+    pub fn quic_answer(&self, one: &QuicReport) -> String {
+        quic_answer(one, false).alone()
+    }
+}
+
 /// The answer for the connections of these files; `is_one`: they are of one transfer.
 pub(super) fn answer_of(files: &[FileReport], is_one: bool) -> String {
     let all: Vec<_> =
@@ -64,13 +89,7 @@ pub(super) fn answer_of(files: &[FileReport], is_one: bool) -> String {
     };
     let answer = one.answer(file);
     if all.len() == 1 {
-        return match answer {
-            Answer::Limited(text) => text,
-            Answer::Failed(title) => format!("failed: {title}"),
-            Answer::Kernel(limit) => format!("by the account of its kernel: {limit}"),
-            Answer::NoFault(rest) => format!("no fault found{rest}"),
-            Answer::Unjudged(reason) => format!("not judged: {reason}"),
-        };
+        return answer.alone();
     }
     let of_file = if files.len() > 1 { format!(" of {}", file.file.name) } else { String::new() };
     let name = one.name() + &of_file;
@@ -124,21 +143,8 @@ impl AnyConnection<'_> {
 
     fn answer(self, file: &FileReport) -> Answer {
         match self {
-            Self::Tcp(one) => tcp_answer(file, one),
-            Self::Quic(one) => {
-                let QuicReport { connection, diagnosis, cures } = one;
-                let active = Duration::from_nanos(connection.analysis.budget.active());
-                let primary = diagnosis.primary;
-                let answer =
-                    AnswerFindings { findings: &diagnosis.findings, primary, active }.answer();
-                match with_cure(answer, cures, primary) {
-                    Answer::NoFault(_) if connection.analysis.is_limit_unknown() => {
-                        let rest = ": the log does not show what limits it most of the time";
-                        Answer::NoFault(rest.to_owned())
-                    }
-                    answer => answer,
-                }
-            }
+            Self::Tcp(one) => tcp_answer(file, one, true),
+            Self::Quic(one) => quic_answer(one, true),
             Self::CapturedQuic(one) => {
                 let findings = findings_of_captured(one, file);
                 let primary = limit(&findings).map(|found| found.code);
@@ -152,7 +158,21 @@ impl AnyConnection<'_> {
     }
 }
 
-fn tcp_answer(file: &FileReport, one: &ConnectionReport) -> Answer {
+fn quic_answer(one: &QuicReport, has_cure: bool) -> Answer {
+    let QuicReport { connection, diagnosis, cures } = one;
+    let active = Duration::from_nanos(connection.analysis.budget.active());
+    let primary = diagnosis.primary;
+    let answer = AnswerFindings { findings: &diagnosis.findings, primary, active }.answer();
+    match if has_cure { with_cure(answer, cures, primary) } else { answer } {
+        Answer::NoFault(_) if connection.analysis.is_limit_unknown() => {
+            let rest = ": the log does not show what limits it most of the time";
+            Answer::NoFault(rest.to_owned())
+        }
+        answer => answer,
+    }
+}
+
+fn tcp_answer(file: &FileReport, one: &ConnectionReport, has_cure: bool) -> Answer {
     let analysis = &*one.analysis();
     let Diagnosis { course, findings, primary } = file.diagnosis_of(one, analysis);
     if primary.is_none() {
@@ -165,7 +185,7 @@ fn tcp_answer(file: &FileReport, one: &ConnectionReport) -> Answer {
     }
     let active = course.budget.active();
     let answer = AnswerFindings { findings: &findings, primary, active }.answer();
-    with_cure(answer, &one.cures, primary)
+    if has_cure { with_cure(answer, &one.cures, primary) } else { answer }
 }
 
 /// An answer with the cure of its finding that gains most.

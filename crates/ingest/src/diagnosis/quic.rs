@@ -136,6 +136,11 @@ fn printable(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '?' } else { c }).take(NAME).collect()
 }
 
+/// The letter of a limiter in the bar of the text.
+pub fn quic_limiter_letter(of: QuicLimiter) -> char {
+    LETTERS.iter().find(|(limiter, ..)| *limiter == of).map_or('?', |(_, letter, _)| *letter)
+}
+
 const LETTERS: [(QuicLimiter, char, &str); 15] = [
     (QuicLimiter::Handshake, 'h', "37"),
     (QuicLimiter::AntiAmplification, '3', "37"),

@@ -397,6 +397,11 @@ const LETTERS: [(Limiter, char, &str); 10] = [
     (Limiter::Unknown, '?', "90"),
 ];
 
+/// The letter of a limiter in the bar of the text.
+pub fn limiter_letter(of: Limiter) -> char {
+    LETTERS.iter().find(|(limiter, ..)| *limiter == of).map_or('?', |(_, letter, _)| *letter)
+}
+
 /// Writes a bar with a letter for each limiter, and their percentages.
 fn budget(budget: &TimeBudget, look: ReportStyle, out: &mut String) {
     if budget.whole().is_zero() {

@@ -1,10 +1,10 @@
 //! Tables of connections, time budgets, findings and rounds.
 
 use diagnose::rules::{Finding, Severity, rate, rule, size, time, time_percent};
-use diagnose::{ExchangeBudget, ExchangeShare, FlowAnalysis, Limiter, TimeBudget};
+use diagnose::{ExchangeBudget, ExchangeShare, FlowAnalysis};
 use report::table::{ReportTable, TableCell, TableColumn, Tone};
 
-use ingest::diagnosis::{FileReport, TriedCure, Validity, kernel_limit};
+use ingest::diagnosis::{FileReport, kernel_limit};
 use units::Duration;
 
 use super::graph::time_axis;
@@ -55,26 +55,6 @@ pub(super) fn connections(report: &FileReport) -> ReportTable {
     }
 }
 
-/// The time budget.
-pub(super) fn budget(budget: &TimeBudget) -> ReportTable {
-    let whole = budget.whole();
-    let held = Limiter::ALL.into_iter().filter(|limiter| !budget.of(*limiter).is_zero());
-    let rows = held.map(|limiter| {
-        let part = budget.of(limiter);
-        vec![TableCell::from(limiter.name()), time(part).into(), time_percent(part, whole).into()]
-    });
-    ReportTable {
-        caption: "Where the time went".into(),
-        columns: vec![
-            TableColumn::words("limited by"),
-            TableColumn::numbers("time"),
-            TableColumn::numbers("share"),
-        ],
-        rows: rows.collect(),
-        ..ReportTable::default()
-    }
-}
-
 /// What the time of a connection with requests was spent on.
 pub(super) fn exchange(budget: &ExchangeBudget) -> ReportTable {
     let whole = budget.whole();
@@ -91,45 +71,6 @@ pub(super) fn exchange(budget: &ExchangeBudget) -> ReportTable {
             TableColumn::numbers("share"),
         ],
         rows: rows.collect(),
-        ..ReportTable::default()
-    }
-}
-
-/// Cures that were tried, with the time of the transfer without and with each.
-pub(super) fn cures(cures: &[TriedCure]) -> ReportTable {
-    let seconds = |s: f64| time(Duration::from_nanos((s * 1e9) as u64));
-    let rows = cures.iter().map(|cure| {
-        let TriedCure { what, recorded_s, duration_s, prediction, .. } = cure;
-        let percent = |time: f64| (1.0 - time / recorded_s) * 100.0;
-        let [before, after, gain] = match prediction.validity {
-            Validity::None => ["–".to_owned(), "cannot be predicted".to_owned(), "–".to_owned()],
-            Validity::Figure => {
-                let gain = format!("{:.0} %", percent(*duration_s));
-                [seconds(*recorded_s), seconds(*duration_s), gain]
-            }
-            Validity::Range => {
-                let (low, high) = (prediction.low_s, prediction.high_s);
-                let after = format!("{} to {}", seconds(low), seconds(high));
-                let gain = format!("{:.0} to {:.0} %", percent(high), percent(low));
-                [seconds(*recorded_s), after, gain]
-            }
-        };
-        vec![TableCell::from(what.clone()), before.into(), after.into(), gain.into()]
-    });
-    let is_uncertain = |cure: &&TriedCure| cure.prediction.validity != Validity::Figure;
-    let notes = cures.iter().filter(is_uncertain);
-    let notes: Vec<_> =
-        notes.map(|cure| format!("{}: {}.", cure.what, cure.prediction.why)).collect();
-    ReportTable {
-        caption: "Cures, tried in simulations of this transfer".into(),
-        columns: vec![
-            TableColumn::words("cure"),
-            TableColumn::numbers("recorded"),
-            TableColumn::numbers("with it"),
-            TableColumn::numbers("shorter by"),
-        ],
-        rows: rows.collect(),
-        note: notes.join(" "),
         ..ReportTable::default()
     }
 }

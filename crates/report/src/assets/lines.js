@@ -1,4 +1,5 @@
-// Draws the means of a grid as lines over its row axis, one line per value of its column axis.
+// Draws the means of a grid over its row axis: lines over numbers, bars over names; one line, or one bar of each
+// group, per value of its column axis.
 
 const SVG = "http://www.w3.org/2000/svg";
 // Most lines that can be distinguished.
@@ -32,7 +33,8 @@ class Lines {
     if (what && what.names.length > 1) {
       what.names.forEach((name, index) => {
         const entry = element("span");
-        entry.innerHTML = `<svg width="22" height="14" viewBox="0 0 22 14" aria-hidden="true">${this.mark(index, 11, 7)}</svg>`;
+        const sign = this.isOfNames ? `<path d="M5 1h12v12h-12z" fill="var(--n${index})"/>` : this.mark(index, 11, 7);
+        entry.innerHTML = `<svg width="22" height="14" viewBox="0 0 22 14" aria-hidden="true">${sign}</svg>`;
         entry.append(name);
         this.legend.append(entry);
       });
@@ -51,13 +53,21 @@ class Lines {
     return `<g fill="${index < 4 ? colour : "var(--card)"}" stroke="${colour}" stroke-width="2">${shapes[index % 4]}</g>`;
   }
 
-  // Positions of the axis values from 0 to 1: linear, logarithmic, or by index.
+  // Are the axis values names, between which there is nothing?
+  get isOfNames() {
+    const { axis } = this.what;
+    return axis.numbers.length !== axis.values.length;
+  }
+
+  // Positions of the axis values from 0 to 1: linear, logarithmic, or by index; names are in the middle of
+  // equal parts.
   places() {
     const { axis } = this.what;
     const count = axis.values.length;
     const numbers = axis.numbers;
+    if (this.isOfNames) return { at: axis.values.map((_, index) => (index + 0.5) / count), how: "" };
     const inOrder = axis.values.map((_, index) => (count > 1 ? index / (count - 1) : 0.5));
-    if (numbers.length !== count || count < 2) return { at: inOrder, how: "" };
+    if (count < 2) return { at: inOrder, how: "" };
     const [least, most] = [Math.min(...numbers), Math.max(...numbers)];
     if (least === most) return { at: inOrder, how: "" };
     // A geometric range over more than a decade would crowd at one end.
@@ -96,9 +106,18 @@ class Lines {
     const x = (index) => left + 10 + at[index] * (w - 20);
     const svg = shape("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": `${what.figure} over ${what.axis.name}` });
     this.drawAxes(svg, { left, top, w, h, low, high, isLog, x, y, how });
+    // A bar has no meaning without its zero.
+    this.bars = this.isOfNames && !isLog ? this.barPlaces(w - 20) : null;
     what.lines.forEach((cells, line) => this.drawLine(svg, cells, line, x, y));
     this.surface.replaceChildren(svg, this.tip);
     this.tip.style.visibility = "hidden";
+  }
+
+  // Width of a bar, and the distance of the first of a group from its middle.
+  barPlaces(width) {
+    const { lines, axis } = this.what;
+    const group = Math.min((width / axis.values.length) * 0.8, 72 * lines.length);
+    return { wide: group / lines.length, first: -group / 2 };
   }
 
   drawAxes(svg, { left, top, w, h, low, high, isLog, x, y, how }) {
@@ -136,9 +155,14 @@ class Lines {
     const order = cells.map((_, index) => index).filter((index) => cells[index].n).sort((a, b) => x(a) - x(b));
     const value = (index) => cells[index].mean / what.size;
     const path = order.map((index, number) => `${number ? "L" : "M"}${x(index).toFixed(2)} ${y(value(index)).toFixed(2)}`);
-    svg.append(shape("path", { d: path.join(""), fill: "none", stroke, "stroke-width": 2, "stroke-dasharray": line < 4 ? "none" : "6 4" }));
+    if (!this.isOfNames) svg.append(shape("path", { d: path.join(""), fill: "none", stroke, "stroke-width": 2, "stroke-dasharray": line < 4 ? "none" : "6 4" }));
+    const { bars } = this;
     for (const index of order) {
       const cell = cells[index];
+      if (bars) {
+        this.drawBar(svg, cell, index, line, x(index) + bars.first + line * bars.wide, y);
+        continue;
+      }
       if (cell.half) {
         const [down, up] = this.ends(cell).map((end) => y(end / what.size));
         svg.append(shape("path", { d: `M${x(index)} ${down}V${up}m-4 0h8M${x(index) - 4} ${down}h8`, fill: "none", stroke, "stroke-width": 1.5 }));
@@ -152,6 +176,23 @@ class Lines {
       for (const kind of ["pointerleave", "blur"]) point.addEventListener(kind, hide);
       svg.append(point);
     }
+  }
+
+  drawBar(svg, cell, index, line, left, y) {
+    const { what, bars } = this;
+    const [at, zero, wide] = [y(cell.mean / what.size), y(0), Math.max(1, bars.wide - 2)];
+    const [top, tall] = [Math.min(at, zero), Math.max(1, Math.abs(zero - at))];
+    const middle = left + bars.wide / 2;
+    const words = `${what.names.length > 1 ? `${what.names[line]}, ` : ""}${what.axis.values[index]}: ${what.told(cell)}`;
+    const point = shape("g", { class: "point", tabindex: 0, role: "img", "aria-label": words });
+    point.append(shape("rect", { x: left + 1, y: top, width: wide, height: tall, rx: 2, fill: `var(--n${line})` }));
+    if (cell.half) {
+      const [down, up] = this.ends(cell).map((end) => y(end / what.size));
+      point.append(shape("path", { d: `M${middle} ${down}V${up}m-4 0h8M${middle - 4} ${down}h8`, fill: "none", stroke: "var(--ink)", "stroke-width": 1.5 }));
+    }
+    for (const kind of ["pointerenter", "focus"]) point.addEventListener(kind, () => this.tell(words, middle, top));
+    for (const kind of ["pointerleave", "blur"]) point.addEventListener(kind, () => (this.tip.style.visibility = "hidden"));
+    svg.append(point);
   }
 
   tell(words, x, y) {

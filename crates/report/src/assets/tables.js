@@ -1,4 +1,5 @@
-// Tables whose rows can be searched and sorted. Without this program they are plain tables.
+// Tables whose rows can be searched and sorted, and whose rows are cards on a narrow page. Without this program
+// they are plain tables.
 
 // The number or the text that a row is sorted by.
 function rankOf(row, column) {
@@ -42,4 +43,15 @@ function searchable(box) {
   });
 }
 
+// Columns from which a row is a card on a narrow page.
+const CARDS = 5;
+
+function nameCells(box) {
+  const names = [...box.querySelectorAll("thead th")].map((head) => head.textContent);
+  if (names.length < CARDS) return;
+  box.classList.add("cards");
+  for (const row of box.querySelectorAll("tbody tr")) [...row.cells].forEach((cell, index) => (cell.dataset.name = names[index]));
+}
+
+for (const box of document.querySelectorAll(".table")) nameCells(box);
 for (const box of document.querySelectorAll(".table.search")) searchable(box);

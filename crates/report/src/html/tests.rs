@@ -4,6 +4,7 @@ use super::escape;
 use crate::page::{Page, PagePart};
 use crate::plots::{PlotAxis, PlotPanel, PlotSeries, Plots, SeriesMark, SeriesRole};
 use crate::table::{ReportTable, TableCell, TableColumn, Tone};
+use crate::verdict::{PartColour, Verdict, VerdictChange, VerdictPart};
 
 fn html(page: &Page) -> String {
     let mut html = Vec::new();
@@ -46,6 +47,46 @@ fn names_are_escaped() {
     assert!(html.contains("\\u003c/script>\\u003cb>"));
     // The elements of the data and of the program.
     assert_eq!(html.matches("</script>").count(), 2);
+}
+
+#[test]
+fn a_verdict_is_a_sentence_a_bar_and_a_gain() {
+    let part = |name: &str, weight, colour| VerdictPart {
+        name: name.into(),
+        letter: 'w',
+        weight,
+        text: format!("{weight} s"),
+        colour,
+    };
+    let change = VerdictChange {
+        what: "receiver: <b>".into(),
+        before: "3.27 s".into(),
+        after: "740 ms".into(),
+        permille: Some((226, 226)),
+        note: String::new(),
+    };
+    let html = html(&Page {
+        parts: vec![PagePart::Verdict(Verdict {
+            sentence: "Limited by <this>.".into(),
+            whole: "Where the time went".into(),
+            parts: vec![
+                part("window", 990, PartColour::Blue),
+                part("nothing", 0, PartColour::Faint),
+                part("rest", 10, PartColour::Hatched),
+            ],
+            changes: vec![change],
+            ..Verdict::default()
+        })],
+        ..Page::default()
+    });
+    assert!(html.contains("<p class=\"says\">Limited by &lt;this&gt;.</p>"), "{html}");
+    // A part too small for its letter has it in the key, and one of no size is absent.
+    assert!(html.contains("flex-grow:990\" title=\"window 990 s\">w</span>"), "{html}");
+    assert!(html.contains("flex-grow:10\" title=\"rest 10 s\"></span>"), "{html}");
+    assert!(!html.contains("nothing"), "{html}");
+    assert!(html.contains("<strong class=\"good\">740 ms</strong>"), "{html}");
+    assert!(html.contains("style=\"width:22.6%\""), "{html}");
+    assert!(html.contains("receiver: &lt;b&gt;"), "{html}");
 }
 
 #[test]

@@ -8,6 +8,7 @@ use pages::run_page::{maker, of_curve, of_spans};
 use report::page::{Page, PagePart};
 use report::plots::{PlotAxis, PlotPanel, Plots, SeriesMark, SeriesRole};
 use report::table::{ReportTable, TableCell, TableColumn, Tone};
+use report::verdict::{PartColour, Verdict, VerdictPart};
 use scenario::Loaded;
 use units::Duration;
 
@@ -45,7 +46,11 @@ pub(super) fn page(of: &GradePage<'_>) -> Page {
     if !of.kernels.is_empty() {
         facts.push(("kernels".to_owned(), of.kernels.join(", ")));
     }
-    let mut parts: Vec<PagePart> = of.comparisons.iter().map(|one| summary(one, of.runs)).collect();
+    let mut parts: Vec<PagePart> = of
+        .comparisons
+        .iter()
+        .flat_map(|one| [PagePart::Verdict(verdict(one, of.runs)), summary(one, of.runs)])
+        .collect();
     for (number, flow) in scenario.flows.iter().enumerate().take(FLOWS) {
         parts.push(PagePart::Heading(format!("Flow {}", flow.name)));
         parts.push(PagePart::Plots(plots(number, &flow.name, of.runs)));
@@ -65,6 +70,40 @@ pub(super) fn page(of: &GradePage<'_>) -> Page {
         facts,
         maker: maker(),
         parts,
+    }
+}
+
+/// Whether two grades send the same, and how far.
+fn verdict(one: &Comparison, runs: &[GradeRun]) -> Verdict {
+    let [first, second] = one.runs.map(|run| runs[run].grade.name());
+    let packets: usize = one.flows.iter().map(|flow| flow.packets[0].max(flow.packets[1])).sum();
+    let same: usize = one.flows.iter().map(|flow| flow.same_packets).sum();
+    let earliest = one.flows.iter().filter_map(|flow| Some((flow, flow.first.as_ref()?)));
+    let earliest = earliest.min_by_key(|(_, difference)| difference.at_ns());
+    let sentence = match earliest {
+        None => format!("{first} and {second} send the same in all {packets} packets."),
+        Some((flow, difference)) => format!(
+            "{first} and {second} differ first at {:.6} s, in flow {}: {}.",
+            difference.at_ns() as f64 / 1e9,
+            flow.flow,
+            flow.kind().unwrap_or_default()
+        ),
+    };
+    let part = |name: &str, letter, count: usize, colour| VerdictPart {
+        name: name.to_owned(),
+        letter,
+        weight: count as u64,
+        text: count.to_string(),
+        colour,
+    };
+    Verdict {
+        sentence,
+        whole: format!("{packets} packets"),
+        parts: vec![
+            part("the same before the first difference", '=', same, PartColour::Green),
+            part("after it", '!', packets.saturating_sub(same), PartColour::Vermilion),
+        ],
+        ..Verdict::default()
     }
 }
 
