@@ -1,6 +1,7 @@
 //! Conditions on connections, such as `port = 443 and (lost > 1s or code = CC003)`.
 //!
-//! `and` binds more than `or`; `not` negates the next comparison or parenthesis.
+//! `and` binds more than `or`; `not` negates the next comparison or parenthesis. Operators and fields of Wireshark's display
+//! filters mean the same: `tcp.port == 443 && !(ip.addr eq 192.0.2.1)`.
 
 use core::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -34,6 +35,15 @@ pub(super) enum Field {
     Flow,
 }
 
+/// Names of Wireshark's fields that a connection has.
+const WIRESHARK: [(&str, Field); 5] = [
+    ("ip.addr", Field::Host),
+    ("ipv6.addr", Field::Host),
+    ("tcp.port", Field::Port),
+    ("udp.port", Field::Port),
+    ("tcp.stream", Field::Flow),
+];
+
 const FIELDS: [(&str, Field); 14] = [
     ("host", Field::Host),
     ("client", Field::Client),
@@ -61,13 +71,20 @@ enum Comparison {
     GreaterOrEqual,
 }
 
-const COMPARISONS: [(&str, Comparison); 6] = [
+const COMPARISONS: [(&str, Comparison); 13] = [
     ("=", Comparison::Equal),
     ("!=", Comparison::Unequal),
     ("<", Comparison::Less),
     ("<=", Comparison::LessOrEqual),
     (">", Comparison::Greater),
     (">=", Comparison::GreaterOrEqual),
+    ("==", Comparison::Equal),
+    ("eq", Comparison::Equal),
+    ("ne", Comparison::Unequal),
+    ("lt", Comparison::Less),
+    ("le", Comparison::LessOrEqual),
+    ("gt", Comparison::Greater),
+    ("ge", Comparison::GreaterOrEqual),
 ];
 
 /// A value that a connection is compared with.
@@ -169,6 +186,7 @@ fn tokens(text: &str) -> Vec<(usize, String)> {
     let kind = |letter: char| match letter {
         '(' | ')' => 0,
         '=' | '!' | '<' | '>' => 1,
+        '&' | '|' => 3,
         _ => 2,
     };
     let mut before = None;
@@ -223,7 +241,7 @@ impl FilterParser {
 
     fn any(&mut self) -> Result<Node, FilterError> {
         let mut nodes = vec![self.all()?];
-        while self.takes("or") {
+        while self.takes("or") || self.takes("||") {
             nodes.push(self.all()?);
         }
         Ok(Node::Or(nodes))
@@ -231,7 +249,7 @@ impl FilterParser {
 
     fn all(&mut self) -> Result<Node, FilterError> {
         let mut nodes = vec![self.one()?];
-        while self.takes("and") {
+        while self.takes("and") || self.takes("&&") {
             nodes.push(self.one()?);
         }
         Ok(Node::And(nodes))
@@ -242,7 +260,7 @@ impl FilterParser {
             return Err(self.error(format!("nested deeper than {MAX_DEPTH}")));
         }
         self.depth += 1;
-        let node = if self.takes("not") {
+        let node = if self.takes("not") || self.takes("!") {
             Node::Not(Box::new(self.one()?))
         } else if self.takes("(") {
             let node = self.any()?;
@@ -258,13 +276,14 @@ impl FilterParser {
     }
 
     fn comparison(&mut self) -> Result<Node, FilterError> {
-        let known = FIELDS.iter().find(|(name, _)| self.peek().eq_ignore_ascii_case(name));
+        let known = FIELDS.iter().chain(&WIRESHARK);
+        let known = known.into_iter().find(|(name, _)| self.peek().eq_ignore_ascii_case(name));
         let Some(&(name, field)) = known else {
             let names: Vec<_> = FIELDS.iter().map(|(name, _)| *name).collect();
             return Err(self.expected(&format!("one of {}", names.join(", "))));
         };
         self.at += 1;
-        let known = COMPARISONS.iter().find(|(text, _)| self.peek() == *text);
+        let known = COMPARISONS.iter().find(|(text, _)| self.peek().eq_ignore_ascii_case(text));
         let Some(&(_, comparison)) = known else {
             return Err(self.expected("one of = != < <= > >="));
         };
@@ -298,7 +317,9 @@ impl FilterParser {
             },
             Field::Code => {
                 let code = diagnose::rules::rule(text).map(|rule| rule.code);
-                code.map(FieldValue::Code)
+                let of_quic = || diagnose::quic::rules::quic_rule(text).map(|rule| rule.code);
+                code.or_else(of_quic)
+                    .map(FieldValue::Code)
                     .ok_or_else(|| self.expected("the code of a finding, such as CC201"))
             }
             Field::Host | Field::Client | Field::Server => {
@@ -349,6 +370,11 @@ mod tests {
             ("not port = 80 and goodput<5Mbit/s", true),
             ("not (port = 443 or flow = 7)", false),
             ("server = 192.0.2.1:443 or time <= 2000ms", true),
+            ("tcp.port == 443 && lost == 2s", true),
+            ("tcp.port==80||tcp.stream gt 7", false),
+            ("!(tcp.port eq 443) || bytes le 1MB", true),
+            ("!tcp.port == 443", false),
+            ("ip.addr == 192.0.2.1 || code == CC811", false),
         ] {
             assert_eq!(FilterExpression::parse(text).unwrap().holds(&Example), holds, "{text}");
         }
