@@ -184,6 +184,12 @@ pub(super) fn omissions(unmapped: &[UnmappedLine]) -> Vec<String> {
     lines
 }
 
+/// Why a run's goodput is below INET's figure.
+const COUNTING: [&str; 2] = [
+    "A run's goodput counts the bytes of the stream. INET's throughput counts whole packets, which is more by their",
+    "headers and retransmissions; ackclock theory mathis --run quic-inet-2025-02 counts as INET does.",
+];
+
 /// Returns comment lines that list assumptions for missing parameters.
 pub(super) fn assumptions(draft: &InetParameters) -> Vec<String> {
     let mut lines = Vec::new();
@@ -198,5 +204,6 @@ pub(super) fn assumptions(draft: &InetParameters) -> Vec<String> {
     suppose(draft.mtu.is_some(), "mtu, the profile's is assumed".to_owned());
     let start = draft.start();
     suppose(false, format!("start of the application, {start} is assumed as in INET's example"));
+    lines.extend(COUNTING.map(str::to_owned));
     lines
 }

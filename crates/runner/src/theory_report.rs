@@ -199,9 +199,13 @@ pub fn evaluate(path: &Path, model: Model) -> Result<TheoryReport, TheoryError> 
 }
 
 impl TheoryReport {
-    /// Adds the result of a simulation.
+    /// Adds the result of a simulation, and a doubt if the formula is of another kind of sender.
     #[must_use]
-    pub fn with(self, measured: TrialResult) -> Self {
+    pub fn with(mut self, measured: TrialResult) -> Self {
+        let doubt = foreign_sender(self.model, &measured);
+        if let Some((doubt, estimate)) = doubt.zip(self.estimates.get_mut(self.asked)) {
+            estimate.doubts.insert(0, doubt);
+        }
         Self { measured: Some(measured), ..self }
     }
 
@@ -219,6 +223,30 @@ impl TheoryReport {
     /// As a table with assumptions and doubts.
     pub fn to_text(&self) -> String {
         text::text(self)
+    }
+}
+
+/// Why a formula is not one of the simulated sender; `None` if it is.
+fn foreign_sender(model: &str, measured: &TrialResult) -> Option<String> {
+    let cc = &*measured.cc;
+    let is_cubic = cc == "cubic";
+    if cc.starts_with("bbr") {
+        return Some(format!(
+            "{cc} follows the rate and the round trip that it measures: the formula is of a sender whose window each loss \
+             reduces"
+        ));
+    }
+    match model {
+        "cubic" if !is_cubic => Some(format!("the simulated sender is {cc}, the formula of CUBIC")),
+        "mathis" | "aimd" | "pftk" if is_cubic => Some(
+            "CUBIC keeps 0.7 of its window at a loss and grows it by time: its formula is that of `ackclock theory cubic`"
+                .to_owned(),
+        ),
+        "pftk" if measured.is_quic => Some(
+            "QUIC's probe timeout reduces no window (RFC 9002 section 6.2): the timeouts of the formula are Reno's"
+                .to_owned(),
+        ),
+        _ => None,
     }
 }
 
@@ -272,6 +300,31 @@ mod tests {
         assert!(text.contains("too few for three duplicate ACKs"), "{text}");
         let text = evaluate(&path(2), Model::Cubic { w_max: None }).unwrap().to_text();
         assert!(text.contains("CUBIC follows the larger, the latter"), "{text}");
+    }
+
+    #[test]
+    fn a_formula_doubts_a_sender_of_another_kind() {
+        let doubt = |model, profile: &str, cc: &str| {
+            let path = path(1);
+            let trial = Trial {
+                profile: profile.to_owned(),
+                cc: Some(cc.to_owned()),
+                pattern: Pattern::Periodic,
+                ack_delay: None,
+                seed: 1,
+            };
+            let measured = measure(&path, 5e7, &trial).unwrap();
+            let answer = evaluate(&path, model).unwrap().with(measured);
+            answer.estimate().unwrap().doubts.first().cloned().unwrap_or_default()
+        };
+        let mathis = || Model::Mathis { extra: None };
+        let pftk = Model::Pftk { packets_per_ack: 1, timeout: None };
+        assert!(doubt(mathis(), "linux-6.18", "bbr").contains("bbr follows the rate"));
+        assert!(doubt(mathis(), "linux-6.18", "cubic").contains("theory cubic"));
+        assert!(!doubt(mathis(), "linux-6.18", "reno").contains("formula is"));
+        let cubic = Model::Cubic { w_max: None };
+        assert!(doubt(cubic, "linux-6.18", "reno").contains("the simulated sender is reno"));
+        assert!(doubt(pftk, "quic-rfc9002", "newreno").contains("reduces no window"));
     }
 
     #[test]

@@ -43,6 +43,9 @@ pub struct TrialResult {
     pub profile: &'static str,
     /// Its congestion control.
     pub cc: Cow<'static, str>,
+    /// Whether it is a sender of QUIC.
+    #[serde(skip)]
+    pub is_quic: bool,
     /// The loss pattern as text.
     pub losses: String,
     /// The ACK policy of the receiver as text.
@@ -117,6 +120,7 @@ pub fn measure_until(
     Ok(TrialResult {
         profile: flow.profile,
         cc: flow.cc.clone(),
+        is_quic,
         losses: match trial.pattern {
             Pattern::Periodic => format!("1 lost after {}", pass(path)),
             Pattern::Random => format!("{} % lost at random", percent(path)),
