@@ -23,7 +23,7 @@ const AT_ONCE: usize = 1 << 20;
 /// A name and the binary file to read, or `None` to open the file of that name.
 type NamedFile = (String, Option<Py<PyAny>>);
 
-/// Diagnoses captures, as JSON and as text; only connection `flow`, if given.
+/// Diagnoses captures, as JSON, as text, and as a page with the verdicts alone; only connection `flow`, if given.
 #[pyfunction]
 #[pyo3(signature = (sources, flow=None, cures=true, progress=None))]
 pub(crate) fn diagnose_files(
@@ -32,7 +32,7 @@ pub(crate) fn diagnose_files(
     flow: Option<u32>,
     cures: bool,
     progress: Option<&Bound<'_, PyAny>>,
-) -> PyResult<(String, String)> {
+) -> PyResult<(String, String, String)> {
     let files = sources.into_iter().map(open_file).collect::<PyResult<Vec<_>>>()?;
     let total = files.iter().map(|file| file.size).sum();
     // As the command does; the size of a stream is unknown.
@@ -53,7 +53,9 @@ pub(crate) fn diagnose_files(
             ::whatif::try_worst(&mut report);
         }
         let text = report.text(TextStyle { limit: SHOWN, look: ReportStyle::Plain });
-        Ok((report.json(usize::MAX), text))
+        let mut cards = Vec::new();
+        pages::diagnosis_page::cards(&report).write(&mut cards)?;
+        Ok((report.json(usize::MAX), text, String::from_utf8_lossy(&cards).into_owned()))
     })?
 }
 

@@ -47,7 +47,7 @@ mod _engine {
     #[pymodule_export]
     use super::table::Table;
     #[pymodule_export]
-    use super::text::to_toml;
+    use super::text::{preset_text, presets, to_toml};
 
     /// Version of Ackclock.
     #[pymodule_export]

@@ -1,7 +1,7 @@
 //! Dictionaries as the text of a scenario file, so that there is one parser of scenarios with one
 //! kind of error.
 
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, Value};
@@ -17,6 +17,24 @@ pub(crate) fn to_toml(data: &Bound<'_, PyDict>) -> PyResult<String> {
     let mut document = DocumentMut::new();
     fill(document.as_table_mut(), data, "", 0)?;
     Ok(document.to_string())
+}
+
+/// The scenarios that the package has: (name, title) of each.
+#[pyfunction]
+pub(crate) fn presets() -> Vec<(&'static str, &'static str)> {
+    samples::SAMPLES.iter().map(|sample| (sample.name, sample.title())).collect()
+}
+
+/// The text of the scenario that `preset:NAME` names; None for any other text.
+///
+/// Raises ValueError if there is none of that name.
+#[pyfunction]
+pub(crate) fn preset_text(source: &str) -> PyResult<Option<&'static str>> {
+    let found = scenario::sample(source).map_err(|unknown| {
+        let near = unknown.nearest.map(|near| format!("; did you mean preset:{near}?"));
+        PyValueError::new_err(format!("{unknown}{}", near.unwrap_or_default()))
+    });
+    found.map(|sample| sample.map(|sample| sample.text))
 }
 
 /// Tables become sections, so that lines stay short and errors point at them.

@@ -48,3 +48,13 @@ def test_files_that_are_not_captures(tmp_path: Path) -> None:
         ackclock.whatif(SMALL_WINDOW, compare=["windows-11"])
     with pytest.raises(TypeError, match="no capture"):
         ackclock.diagnose()
+
+
+def test_findings_and_the_answer_of_a_diagnosis() -> None:
+    diagnosis = ackclock.diagnose(SMALL_WINDOW)
+    (primary,) = (finding for finding in diagnosis.findings if finding["primary"])
+    assert primary["code"] == diagnosis.primary == "CC401"
+    assert primary["flow"] == diagnosis.connections[0]["id"]
+    assert diagnosis.answer.startswith("limited by the receiver's window")
+    # A notebook shows the card of the page above the text.
+    assert "timebar" in diagnosis._repr_html_()

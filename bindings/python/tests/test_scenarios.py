@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -136,3 +137,19 @@ def test_theory_of_the_seed() -> None:
     assert answer.rate_bps / 1e6 == pytest.approx(36.50, abs=0.005)
     run = ackclock.theory("mathis", rtt="20ms", loss="1%", run="freebsd-14.3")
     assert run.measured is not None and run.measured["rate_bps"] > 0
+
+
+def test_a_preset_is_a_scenario_without_a_file() -> None:
+    assert "lte" in ackclock.presets()
+    assert ackclock.scenario("preset:example").title == ackclock.presets()["example"]
+    with pytest.raises(ValueError, match='there is no preset "lta"; did you mean preset:lte?'):
+        ackclock.scenario("preset:lta")
+
+
+def test_times_are_texts_timedeltas_or_seconds(world: Path) -> None:
+    def delay(value: object, key: str = "duration") -> str:
+        return ackclock.scenario(world, set={key: value}).text
+
+    assert delay(timedelta(milliseconds=1500)) == delay("1500000000ns") == delay(1.5, "duration_s")
+    with pytest.raises(ValueError, match="duration_s: expected a time of 0 s or more"):
+        delay(-1.0, "duration_s")

@@ -159,3 +159,16 @@ def test_bad_arguments() -> None:
 def test_progress_of_a_sweep_and_its_end_by_an_exception(world: Path) -> None:
     with pytest.raises(ZeroDivisionError):
         ackclock.sweep(world, axes=AXES, repeat=10_000, progress=lambda done, total: 1 / 0)
+
+
+def test_keys_that_change_together_are_a_tuple(world: Path, tmp_path: Path, command: list[str]) -> None:
+    axis = "a.cc,path.loss=(newreno,0%),(cubic,1%)"
+    output(command, "sweep", world, "-m", axis, "--out", tmp_path / "cli")
+    pairs = [("newreno", "0%"), ("cubic", "1%")]
+    for key in (("a.cc", "path.loss"), "a.cc, path.loss"):
+        result = ackclock.sweep(world, axes={key: pairs})
+        assert result.jsonl == (tmp_path / "cli" / "runs.jsonl").read_bytes()
+    with pytest.raises(TypeError, match="expected a tuple with a value for each key, found 'newreno'"):
+        ackclock.sweep(world, axes={("a.cc", "path.loss"): ["newreno"]})
+    with pytest.raises(ValueError, match="2 keys, and 1 values"):
+        ackclock.sweep(world, axes={("a.cc", "path.loss"): [("newreno",)]})

@@ -19,7 +19,7 @@ from .controllers import Controller, register
 from .folders import Diagnoses, diagnose_folder
 from .formulas import Estimate, Theory, theory
 from .runs import Flow, Run, run
-from .scenarios import scenario
+from .scenarios import presets, scenario
 from .suites import HuntReport, SuiteReport, hunt, suite
 from .sweeps import Sweep, sweep
 from .tables import to_arrow, to_pandas, to_polars
@@ -48,6 +48,7 @@ __all__ = [
     "diagnose",
     "diagnose_folder",
     "hunt",
+    "presets",
     "register",
     "reproduce",
     "run",

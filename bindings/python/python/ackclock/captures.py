@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from . import _engine
-from .frames import printed
+from .frames import CARDS, framed, printed
 from .progress import Progress, shown
 from .scenarios import at_least, settings, texts
 
@@ -18,12 +18,35 @@ PathLike = str | os.PathLike[str]
 class Diagnosis:
     """The diagnosis of captures. ``print(diagnosis)`` shows the output of ``ackclock diagnose``."""
 
-    def __init__(self, report: str, text: str) -> None:
+    def __init__(self, report: str, text: str, cards: str = "") -> None:
         self.json = report
         """The report, byte for byte as ``ackclock diagnose --json`` prints it."""
         self.report: Any = json.loads(report)
         """The parsed report; a list for several files."""
         self._text = text
+        self._cards = cards
+
+    @property
+    def answer(self) -> str:
+        """What limits the worst connection, in one line."""
+        return self._text.split("\n", 1)[0]
+
+    @property
+    def findings(self) -> list[dict[str, Any]]:
+        """The findings of all connections, TCP's then QUIC's; each has the number of its connection as
+        ``flow``, and is ``primary`` if it limited it."""
+        found = []
+        for one in self.connections + self.quic:
+            for finding in one.get("findings", []):
+                is_primary = finding["code"] == one.get("primary")
+                found.append({"flow": one["id"], "primary": is_primary, **finding})
+        return found
+
+    @property
+    def quic(self) -> list[dict[str, Any]]:
+        """All QUIC connections, those of each file worst first."""
+        files = self.report if isinstance(self.report, list) else [self.report]
+        return [connection for file in files for connection in file.get("quic", [])]
 
     @property
     def connections(self) -> list[dict[str, Any]]:
@@ -44,7 +67,8 @@ class Diagnosis:
         return f"<ackclock.Diagnosis: {len(self.connections)} connections, primary {self.primary}>"
 
     def _repr_html_(self) -> str:
-        return printed(str(self))
+        cards = framed(self._cards, 420, CARDS) if self._cards else ""
+        return cards + printed(str(self))
 
 
 def diagnose(

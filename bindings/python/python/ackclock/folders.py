@@ -180,11 +180,11 @@ def one(name: str, options: dict[str, Any], cures: bool = True) -> Judged:
     """Diagnose one capture."""
     try:
         if "://" not in name:
-            return (name, *_engine.diagnose_files([(name, None)], None, cures), None)
+            return (name, *_engine.diagnose_files([(name, None)], None, cures)[:2], None)
         import fsspec
 
         with fsspec.open(name, "rb", **options) as file:
-            return (name, *_engine.diagnose_files([(name, file)], None, cures), None)
+            return (name, *_engine.diagnose_files([(name, file)], None, cures)[:2], None)
     except (OSError, ValueError) as error:
         return name, None, None, str(error)
 

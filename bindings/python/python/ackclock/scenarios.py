@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +26,9 @@ def scenario(
 ) -> _engine.Scenario:
     """Read a scenario.
 
-    ``source`` is the path of a TOML file, the text of one (anything with a line break), a
-    dictionary of the same shape, or an existing scenario. Without it the tables are the keyword
-    arguments::
+    ``source`` is the path of a TOML file, ``preset:NAME`` for one that the package has
+    (:func:`ackclock.presets`), the text of one (anything with a line break), a dictionary of the same
+    shape, or an existing scenario. Without it the tables are the keyword arguments::
 
         ackclock.scenario(
             host={"a": {"profile": "freebsd-14.3"}, "b": {"profile": "linux-6.18"}},
@@ -35,7 +36,8 @@ def scenario(
             flow=[{"from": "a", "to": "b", "bulk": "10MB"}],
         )
 
-    ``set`` changes keys (``{"host.a.cc": "cubic"}``, as ``--set`` does), ``seed`` the seed.
+    ``set`` changes keys (``{"host.a.cc": "cubic"}``, as ``--set`` does); a time is a text with its unit, a
+    :class:`datetime.timedelta`, or a number of seconds if the key ends with ``_s``. ``seed`` is the seed.
     ``controllers`` are classes that ``cc`` may name in addition to the registered ones
     (:func:`ackclock.register`).
 
@@ -44,6 +46,11 @@ def scenario(
     """
     text, name = text_of(source, tables)
     return _engine.load(text, name, settings(set), at_least("seed", seed, 0), known(controllers))
+
+
+def presets() -> dict[str, str]:
+    """The scenarios that the package has: names, each after ``preset:`` a source, and their titles."""
+    return dict(_engine.presets())
 
 
 def text_of(source: Source | None, tables: Mapping[str, Any]) -> tuple[str, str]:
@@ -60,6 +67,8 @@ def text_of(source: Source | None, tables: Mapping[str, Any]) -> tuple[str, str]
         return _engine.to_toml(dict(source)), "<dictionary>"
     if isinstance(source, str) and "\n" in source:
         return source, "<text>"
+    if isinstance(source, str) and (preset := _engine.preset_text(source)) is not None:
+        return preset, source
     if isinstance(source, (str, os.PathLike)):
         path = Path(source)
         data = path.read_bytes()
@@ -80,16 +89,34 @@ def settings(set: Mapping[str, object] | None) -> list[str]:
     for key in set or {}:
         if not isinstance(key, str):
             raise TypeError(f"set: keys are str, found {key!r}")
-    return [f"{key}={value_text(key, value)}" for key, value in (set or {}).items()]
+    return [f"{key}={value_text(key, value)}" for key, value in map(in_seconds, (set or {}).items())]
+
+
+def in_seconds(setting: tuple[str, object]) -> tuple[str, object]:
+    """A setting; a number of a key that ends with ``_s`` is a time in seconds."""
+    key, value = setting
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not key.endswith("_s") or not is_number:
+        return setting
+    return key.removesuffix("_s"), timedelta_text(key, float(value))  # type: ignore[arg-type]
+
+
+def timedelta_text(key: str, time_s: float) -> str:
+    """A time in seconds as text, to the nanosecond."""
+    if not 0 <= time_s < math.inf:
+        raise ValueError(f"{key}: expected a time of 0 s or more, found {time_s}")
+    return f"{round(time_s * 1e9)}ns"
 
 
 def value_text(key: str, value: object) -> str:
     """A value in the syntax of ``--set`` and ``-m``."""
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, timedelta):
+        return timedelta_text(key, value.total_seconds())
     if isinstance(value, (str, int, float)):
         return str(value)
-    raise TypeError(f"{key}: expected a str, int, float or bool, found {type(value).__name__}")
+    raise TypeError(f"{key}: expected a str, int, float, bool or timedelta, found {type(value).__name__}")
 
 
 def texts(**arguments: object) -> None:

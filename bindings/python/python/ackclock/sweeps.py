@@ -83,7 +83,7 @@ class Sweep:
 def sweep(
     source: Source | None = None,
     *,
-    axes: Mapping[str, Values] | None = None,
+    axes: Mapping[str | tuple[str, ...], Values] | None = None,
     set: Mapping[str, object] | None = None,
     seed: int | None = None,
     repeat: int | None = None,
@@ -100,7 +100,8 @@ def sweep(
     """Run a scenario over a grid.
 
     ``axes`` has keys as for ``set`` with lists of values or ranges, in addition to those of the scenario's
-    ``[sweep]``: ``{"sender.cc": ["newreno", "cubic"], "path.loss": "0.1%..10% log 5"}``. ``repeat``
+    ``[sweep]``: ``{"sender.cc": ["newreno", "cubic"], "path.loss": "0.1%..10% log 5"}``. Keys that change
+    together are a tuple: ``{("a.cc", "b.cc"): [("newreno", "cubic"), ("cubic", "newreno")]}``. ``repeat``
     runs each point with that many seeds, ``only`` is a condition over the axes.
 
     Without ``executor`` the runs execute here on ``jobs`` threads (all cores by default). With one
@@ -174,16 +175,37 @@ def read(folder: Path, chunk: chunks.Chunk) -> bytes:
     return "".join(line + "\n" for line in lines).encode()
 
 
-def axis(key: str, values: Values) -> str:
-    """An axis in the syntax of ``-m``."""
+def axis(key: str | tuple[str, ...], values: Values) -> str:
+    """An axis in the syntax of ``-m``; several keys change together, each value is a tuple then."""
+    keys = [part.strip() for part in key.split(",")] if isinstance(key, str) else list(key)
+    if not keys or not all(isinstance(one, str) for one in keys):
+        raise TypeError(f"axes: a key is a str or a tuple of str, found {key!r}")
+    name = ",".join(keys)
     if isinstance(values, str):
-        return f"{key}={values}"
+        return f"{name}={values}"
     if not isinstance(values, Iterable):
-        raise TypeError(f"{key}: expected a list of values or a range, found {type(values).__name__}")
-    texts = [value_text(key, value) for value in values]
-    if any("," in text for text in texts):
+        raise TypeError(f"{name}: expected a list of values or a range, found {type(values).__name__}")
+    if len(keys) == 1:
+        return f"{name}={','.join(part(name, value) for value in values)}"
+    return f"{name}={','.join(group(keys, value) for value in values)}"
+
+
+def part(key: str, value: object) -> str:
+    """A value of an axis."""
+    text = value_text(key, value)
+    if "," in text:
         raise ValueError(f"{key}: a value with a comma belongs into [sweep.axes] of the scenario")
-    return f"{key}={','.join(texts)}"
+    return text
+
+
+def group(keys: list[str], value: object) -> str:
+    """A value of each of several keys."""
+    name = ",".join(keys)
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        raise TypeError(f"{name}: expected a tuple with a value for each key, found {value!r}")
+    if len(value) != len(keys):
+        raise ValueError(f"{name}: {len(keys)} keys, and {len(value)} values in {value!r}")
+    return f"({','.join(part(key, one) for key, one in zip(keys, value))})"
 
 
 def _kept(
