@@ -57,7 +57,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 const USAGE: &str = "\
-usage: cargo xtask release [BINARY]
+usage: cargo xtask release [BINARY] [--require|--publish]
        cargo xtask golden [DIR or FILE] | golden import DIR | layers | circles | words | digest | docs [--pictures]
        cargo xtask parts [DIR]
        cargo xtask licences CRATE TARGET
@@ -77,8 +77,7 @@ fn main() -> ExitCode {
         (Some("golden"), []) => golden::run_own_copy(),
         (Some("golden"), [import, from]) if import == "import" => golden::import(Path::new(from)),
         (Some("golden"), [place]) => golden::run(Path::new(place)),
-        (Some("release"), []) => release::run(None),
-        (Some("release"), [binary]) => release::run(Some(Path::new(binary))),
+        (Some("release"), rest) => release::run(rest),
         (Some("licences"), [package, target]) => {
             release::licences(&package.to_string_lossy(), &target.to_string_lossy())
         }

@@ -9,9 +9,12 @@
 //! - `THIRD-PARTY.md`: the licences of everything in the binary ([`notices`]);
 //! - `SHA256SUMS`.
 //!
-//! What lacks its tool is skipped, and the report says so.
+//! What lacks its tool is skipped, and the report says so; with `--require` it is an error, and with `--publish` also
+//! what only the publisher knows (`packaging/publisher.toml`).
 
+mod debian;
 mod notices;
+mod publisher;
 mod sbom;
 
 use std::fs;
@@ -21,7 +24,11 @@ use std::process::{Command, ExitCode};
 use sha2::{Digest, Sha256};
 
 /// The static target, without a C library at run time.
-const MUSL: &str = "x86_64-unknown-linux-musl";
+const MUSL: &str = if cfg!(target_arch = "aarch64") {
+    "aarch64-unknown-linux-musl"
+} else {
+    "x86_64-unknown-linux-musl"
+};
 /// Arguments of the linker. A static program that is loaded at a random address has a table of its
 /// pointers, which takes a megabyte unless it is packed (DT_RELR, which the C library of the target reads).
 const LINKER: [&str; 1] = ["-Wl,-z,pack-relative-relocs"];
@@ -34,14 +41,35 @@ const SHELLS: [(&str, &str); 4] = [
     ("fish", "fish/ackclock.fish"),
     ("powershell", "powershell/ackclock.ps1"),
 ];
-/// Maintainer of packages whose format demands one.
-const MAINTAINER: &str = "The Ackclock authors <to be set by the publisher>";
+
+/// What has to be there for a release to be one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Demand {
+    /// What can be made with the tools at hand.
+    Possible,
+    /// Every part.
+    Require,
+    /// Every part, and what the publisher sets.
+    Publish,
+}
 
 type Done<T = ()> = Result<T, String>;
 
 /// Makes all packages; `binary` is a program to pack instead of building one.
-pub(crate) fn run(binary: Option<&Path>) -> ExitCode {
-    match release(binary) {
+pub(crate) fn run(arguments: &[std::ffi::OsString]) -> ExitCode {
+    let (mut binary, mut demand) = (None, Demand::Possible);
+    for argument in arguments {
+        match argument.to_str() {
+            Some("--require") => demand = Demand::Require,
+            Some("--publish") => demand = Demand::Publish,
+            Some(other) if other.starts_with('-') => {
+                eprintln!("release: unknown option {other}: --require and --publish are known");
+                return ExitCode::from(2);
+            }
+            _ => binary = Some(Path::new(argument)),
+        }
+    }
+    match release(binary, demand) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("release: {error}");
@@ -66,7 +94,7 @@ pub(crate) fn licences(package: &str, target: &str) -> ExitCode {
     }
 }
 
-fn release(binary: Option<&Path>) -> Done {
+fn release(binary: Option<&Path>, demand: Demand) -> Done {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let out = root.join("target/release-files");
     if out.exists() {
@@ -92,17 +120,35 @@ fn release(binary: Option<&Path>) -> Done {
             .args(["--sort=name", "--owner=0", "--group=0"])
             .args(["--mtime=@0", "--numeric-owner", "-czf", &format!("{name}.tar.gz"), &name]),
     )?;
-    debian(&tree, &out, version)?;
+    let publisher = publisher::Publisher::read(&root)?;
+    let mut missing = Vec::new();
+    debian::make(&tree, &out, version, &publisher, &mut missing)?;
     docker(&root, &tree, &out)?;
-    if binary.is_none() {
-        wheels(&root, &out)?;
+    match binary {
+        None => wheels(&root, &out, &mut missing)?,
+        Some(_) => missing.push("wheels: a binary was given".to_owned()),
     }
     let size = fs::metadata(tree.join("ackclock")).map_err(text(&tree))?.len();
     fs::remove_dir_all(&tree).map_err(text(&tree))?;
     checksums(&out)?;
     // After all packages are made: they show what is too large.
-    match size > MOST_BYTES {
-        true => Err(format!("the binary has {size} bytes, more than {MOST_BYTES}")),
+    if size > MOST_BYTES {
+        return Err(format!("the binary has {size} bytes, more than {MOST_BYTES}"));
+    }
+    let unset = publisher.unset();
+    for part in &missing {
+        println!("missing: {part}");
+    }
+    for name in &unset {
+        println!("to be set by the publisher: {name} (packaging/publisher.toml)");
+    }
+    let lacks = match demand {
+        Demand::Possible => false,
+        Demand::Require => !missing.is_empty(),
+        Demand::Publish => !missing.is_empty() || !unset.is_empty(),
+    };
+    match lacks {
+        true => Err("parts of the release are missing".to_owned()),
         false => Ok(()),
     }
 }
@@ -143,48 +189,6 @@ fn gather(root: &Path, program: &Path, tree: &Path) -> Done {
     put(&root.join("packaging").join(extcap), &tree.join(extcap))
 }
 
-/// Makes the Debian package: the binary is static, so it depends on nothing.
-fn debian(tree: &Path, out: &Path, version: &str) -> Done {
-    if Command::new("dpkg-deb").arg("--version").output().is_err() {
-        println!("Debian package: skipped, it needs dpkg-deb");
-        return Ok(());
-    }
-    let deb = out.join("deb");
-    let places = [
-        ("ackclock", "usr/bin/ackclock"),
-        ("completions/bash/ackclock", "usr/share/bash-completion/completions/ackclock"),
-        ("completions/zsh/_ackclock", "usr/share/zsh/vendor-completions/_ackclock"),
-        ("completions/fish/ackclock.fish", "usr/share/fish/vendor_completions.d/ackclock.fish"),
-        ("LICENSE-MIT", "usr/share/doc/ackclock/LICENSE-MIT"),
-        ("LICENSE-APACHE", "usr/share/doc/ackclock/LICENSE-APACHE"),
-        ("THIRD-PARTY.md", "usr/share/doc/ackclock/THIRD-PARTY.md"),
-    ];
-    for (from, to) in places {
-        put(&tree.join(from), &deb.join(to))?;
-    }
-    for page in fs::read_dir(tree.join("man/man1")).map_err(text(tree))? {
-        let page = page.map_err(text(tree))?;
-        put(&page.path(), &deb.join("usr/share/man/man1").join(page.file_name()))?;
-    }
-    let control = format!(
-        "Package: ackclock\nVersion: {version}\nArchitecture: amd64\nMaintainer: {MAINTAINER}\n\
-         Section: net\nPriority: optional\nDescription: why a TCP or QUIC transfer is slow, and what would cure it\n \
-         Ackclock diagnoses slow TCP transfers from captures, and simulates TCP and QUIC\n \
-         transfers in virtual time with senders that follow the real stacks.\n"
-    );
-    fs::create_dir_all(deb.join("DEBIAN")).map_err(text(&deb))?;
-    fs::write(deb.join("DEBIAN/control"), control).map_err(text(&deb))?;
-    let file = out.join(format!("ackclock_{version}_amd64.deb"));
-    let mut command = Command::new("dpkg-deb");
-    command
-        .args(["--root-owner-group", "--build"])
-        .arg(&deb)
-        .arg(file)
-        .env("SOURCE_DATE_EPOCH", "0");
-    call(&mut command)?;
-    fs::remove_dir_all(&deb).map_err(text(&deb))
-}
-
 /// Makes the directory for `docker build`.
 fn docker(root: &Path, tree: &Path, out: &Path) -> Done {
     put(&tree.join("ackclock"), &out.join("docker/ackclock"))?;
@@ -192,9 +196,9 @@ fn docker(root: &Path, tree: &Path, out: &Path) -> Done {
 }
 
 /// Makes the wheel of the Python package.
-fn wheels(root: &Path, out: &Path) -> Done {
+fn wheels(root: &Path, out: &Path, missing: &mut Vec<String>) -> Done {
     if Command::new("maturin").arg("--version").output().is_err() {
-        println!("wheels: skipped, they need maturin (PyPI)");
+        missing.push("wheels: they need maturin (PyPI)".to_owned());
         return Ok(());
     }
     let mut command = Command::new("maturin");
@@ -204,9 +208,8 @@ fn wheels(root: &Path, out: &Path) -> Done {
     if zig.is_ok_and(|zig| zig.status.success()) {
         command.args(["--zig", "--compatibility", "manylinux2014"]);
     } else {
-        println!(
-            "wheels: for this system and newer ones; ziglang (PyPI) makes them for older ones"
-        );
+        let why = "wheels for Linux since 2014: they need ziglang (PyPI); these are for this system and newer ones";
+        missing.push(why.to_owned());
     }
     call(&mut command)
 }
