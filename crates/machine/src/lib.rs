@@ -6,6 +6,10 @@
 //!
 //! This crate has no clock and no event queue.
 
+mod bbr_state;
+
+pub use bbr_state::bbr_draft_state;
+
 use record::{Event, EventSource, Purpose, Recorder, SendLimit, Sender, SynOffers};
 use units::{Bytes, FlowId, Instant, SeqNum};
 

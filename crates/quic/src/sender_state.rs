@@ -1,6 +1,7 @@
 //! The recorder's view of a QUIC sender.
 
-use record::{BbrPhase, Sender};
+use machine::bbr_draft_state;
+use record::Sender;
 use units::{Bytes, Duration, Offset, Rate};
 
 use crate::endpoint::QuicEndpoint;
@@ -74,7 +75,7 @@ impl Sender for QuicEndpoint {
 
     #[inline]
     fn bbr(&self) -> Option<record::BbrState> {
-        self.cc.bbr_draft().map(bbr_state)
+        self.cc.bbr_draft().map(bbr_draft_state)
     }
 
     fn visit_controller(&self, visit: &mut dyn FnMut(&'static str, Option<u64>)) {
@@ -96,28 +97,4 @@ impl Sender for QuicEndpoint {
     fn pacing(&self) -> Option<Rate> {
         self.pacing_rate()
     }
-}
-
-/// The model of BBR of the draft, in the units of kernels.
-#[cold]
-fn bbr_state(cc: &cc::BbrDraft) -> record::BbrState {
-    use cc::bbr_draft::BbrDraftPhase;
-
-    let model = cc.model();
-    let phase = match model.state {
-        BbrDraftPhase::Startup => BbrPhase::Startup,
-        BbrDraftPhase::Drain => BbrPhase::Drain,
-        BbrDraftPhase::Down => BbrPhase::Down,
-        BbrDraftPhase::Cruise => BbrPhase::Cruise,
-        BbrDraftPhase::Refill => BbrPhase::Refill,
-        BbrDraftPhase::Up => BbrPhase::Up,
-        BbrDraftPhase::ProbeRtt => BbrPhase::ProbeRtt,
-    };
-    record::BbrState::of_draft(
-        phase,
-        [Some(model.max_bw), model.bw_shortterm],
-        [model.inflight_longterm, model.inflight_shortterm],
-        model.gains,
-        model.min_rtt,
-    )
 }

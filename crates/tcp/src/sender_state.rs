@@ -1,8 +1,8 @@
 //! The sender's state as recorders see it.
 
-use cc::bbr_draft::BbrDraftPhase;
 use cc::bbr3::{BbrMode, ProbePhase};
-use cc::{Bbr3, BbrDraft, Controller};
+use cc::{Bbr3, Controller};
+use machine::bbr_draft_state;
 use record::{BbrPhase, BbrState, Sender};
 use units::{Bytes, Duration, Offset, Rate};
 
@@ -106,7 +106,7 @@ impl Sender for RecordedSender<'_> {
     }
 
     fn bbr(&self) -> Option<BbrState> {
-        let draft = || self.snd.cc.bbr_draft().map(draft_state);
+        let draft = || self.snd.cc.bbr_draft().map(bbr_draft_state);
         self.snd.cc.bbr3().map(bbr_state).or_else(draft)
     }
 
@@ -146,26 +146,4 @@ fn bbr_state(cc: &Bbr3) -> BbrState {
         rounds: draw.rounds,
         wait_us: draw.wait_us,
     }
-}
-
-/// The model of BBR of the draft, in the units of kernels.
-#[cold]
-fn draft_state(cc: &BbrDraft) -> BbrState {
-    let model = cc.model();
-    let phase = match model.state {
-        BbrDraftPhase::Startup => BbrPhase::Startup,
-        BbrDraftPhase::Drain => BbrPhase::Drain,
-        BbrDraftPhase::Down => BbrPhase::Down,
-        BbrDraftPhase::Cruise => BbrPhase::Cruise,
-        BbrDraftPhase::Refill => BbrPhase::Refill,
-        BbrDraftPhase::Up => BbrPhase::Up,
-        BbrDraftPhase::ProbeRtt => BbrPhase::ProbeRtt,
-    };
-    BbrState::of_draft(
-        phase,
-        [Some(model.max_bw), model.bw_shortterm],
-        [model.inflight_longterm, model.inflight_shortterm],
-        model.gains,
-        model.min_rtt,
-    )
 }
