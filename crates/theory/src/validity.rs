@@ -75,6 +75,11 @@ pub enum Doubt {
         /// The queue in bandwidth-delay products.
         bdp: f64,
     },
+    /// There are more flows of BBR than those for which the model was compared.
+    ManyFlows {
+        /// Their number.
+        flows: f64,
+    },
     /// ProbeRTT takes most of the time: the queue drains slowly.
     LongProbe {
         /// Its part of the time.
@@ -183,6 +188,9 @@ impl fmt::Display for Doubt {
                 f,
                 "a queue of {bdp:.1} bandwidth-delay products is deeper than those of the paper, up to 64"
             ),
+            Self::ManyFlows { flows } => {
+                write!(f, "{flows:.0} flows of BBR are more than those of the paper, up to 32")
+            }
             Self::LongProbe { share } => write!(
                 f,
                 "ProbeRTT would take {:.0} % of the time: the queue needs seconds to drain",
