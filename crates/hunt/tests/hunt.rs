@@ -63,6 +63,22 @@ fn a_merging_receiver_starves_slow_start_without_a_retransmission() {
     assert!(case.scenario.contains("lro"));
 }
 
+/// Version 3 takes more than 2 % of losses for a flight too large, which version 1 does not: no shallow buffer alone is
+/// a case, with few flows.
+#[test]
+fn bbr_version_3_bounds_its_losses_in_shallow_buffers() {
+    let mut request = request("bbr3", HuntGoal::Loss, 60);
+    request.without = without_all_but(&["buffer", "flows"]);
+    let report = found(&request, 2);
+    let text = report.to_text();
+    assert_eq!((report.single_changes, report.single_changes_beyond), (10, 0), "{text}");
+    assert!(report.cases.iter().all(|case| case.causes.len() == 2), "{text}");
+    report.cases.iter().for_each(|case| {
+        assert!(case.scenario.contains("bbr3"));
+        load(&case.scenario, "case", &Overrides::default()).unwrap();
+    });
+}
+
 #[test]
 fn bbr_version_1_loses_packets_in_shallow_buffers() {
     let mut request = request("bbr", HuntGoal::Loss, 60);

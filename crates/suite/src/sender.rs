@@ -197,14 +197,18 @@ impl SuiteSender {
         let hint = match nearest(text, homes()) {
             Some(near) => format!("did you mean `{near}`?"),
             None => {
-                let named = Self {
-                    profile: "freebsd-main".to_owned(),
+                let named = |profile: &str| Self {
+                    profile: profile.to_owned(),
                     cc: text.to_owned(),
                     knobs: Vec::new(),
                     controller: None,
                 };
-                let cc = if named.check().is_ok() { text } else { "newreno" };
-                format!("write `PROFILE/CC`, such as `freebsd-main/{cc}`")
+                // Variants of CUBIC, and BBR of the draft.
+                let has_it = |profile: &&str| named(profile).check().is_ok();
+                let profile = ["freebsd-main", "quic-rfc9002"].into_iter().find(has_it);
+                let (profile, cc) =
+                    profile.map_or(("freebsd-main", "newreno"), |profile| (profile, text));
+                format!("write `PROFILE/CC`, such as `{profile}/{cc}`")
             }
         };
         SenderError { message: format!("unknown sender `{text}`"), hint }

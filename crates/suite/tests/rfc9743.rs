@@ -128,6 +128,8 @@ fn unknown_senders_are_refused_with_a_hint() {
     assert_eq!(error("newreon").hint, "did you mean `newreno`?");
     assert!(error("linux-6.18/newrenno").message.contains("unknown congestion control"));
     assert!(error("windows/cubic").message.contains("windows"));
+    let of_quic = "write `PROFILE/CC`, such as `quic-rfc9002/bbr-quiche`";
+    assert_eq!(error("bbr-quiche").hint, of_quic);
     assert_eq!(sender("bbr3").to_string(), "linux-6.18/bbr3");
 }
 
