@@ -4,7 +4,9 @@
 //! 4ce5e87d, after revision 06), picoquic (private-octopus/picoquic d199d45b, `picoquic/bbr.c`), quiche
 //! (cloudflare/quiche e97798e1, `quiche/src/recovery/gcongestion/bbr2.rs` and `bbr2/`), s2n-quic (aws/s2n-quic a33d369b,
 //! `quic/s2n-quic-core/src/recovery/bbr.rs` and `bbr/`). lsquic (litespeedtech/lsquic 19547405, release 4.9.3) has
-//! version 1 only (`src/liblsquic/lsquic_bbr.c`), so it is no dialect of this machine.
+//! version 1 only: `es_cc_algo` of `include/lsquic.h` (lines 736 to 743), and the eight gains of `src/liblsquic/lsquic_bbr.c`
+//! (`kPacingGain`). The notes of its release 4.12.0 name a version 3 with the profiles regular, medium-loss and high-loss; no
+//! public source read here has their values, so they are no dialects of this machine.
 
 use serde::{Deserialize, Serialize};
 use units::Duration;
