@@ -7,13 +7,13 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-/// Records the worlds of a seed and a profile with kernels into a file of `golden/linux-closed`.
-pub(crate) fn record(worlds: (u64, &str), ecn: bool, range: (u64, u64), file: &Path) -> ExitCode {
+/// Records the narrow worlds of a comparison with kernels into a file of `golden/linux-closed`.
+pub(crate) fn record(comparison: Comparison<'_>, file: &Path) -> ExitCode {
     #[cfg(target_os = "linux")]
-    let recorded = record::run(worlds, ecn, range, file);
+    let recorded = record::run(comparison, file);
     #[cfg(not(target_os = "linux"))]
     let recorded = {
-        let _ = (worlds, ecn, range, file);
+        let _ = (comparison, file);
         Err("recordings of a kernel need Linux".to_owned())
     };
     match recorded {
@@ -29,8 +29,12 @@ pub(crate) fn record(worlds: (u64, &str), ecn: bool, range: (u64, u64), file: &P
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Comparison<'a> {
     pub(crate) seed: u64,
-    /// Profile of the hosts that are guests, and name of their kernel.
+    /// Profile of the hosts that are guests.
     pub(crate) profile: &'a str,
+    /// Name of their kernel.
+    pub(crate) kernel: &'a str,
+    /// Congestion control of the hosts, drawn for each; none named: as the worlds have it.
+    pub(crate) cc: &'a [WorldCc],
     pub(crate) first: u64,
     pub(crate) count: u64,
     /// Some hosts are models in both grades.
@@ -49,6 +53,31 @@ pub(crate) struct Comparison<'a> {
     pub(crate) against: Against,
     /// Directory of kernels' packets: those of worlds that are in it are not run again.
     pub(crate) kept: Option<&'a Path>,
+}
+
+/// Congestion control of Linux hosts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum WorldCc {
+    /// Reno.
+    Reno,
+    /// CUBIC.
+    Cubic,
+    /// BBR version 1.
+    Bbr,
+    /// BBR version 3, of a kernel whose `bbr` it is.
+    Bbr3,
+}
+
+impl WorldCc {
+    /// The name in scenarios.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Reno => "reno",
+            Self::Cubic => "cubic",
+            Self::Bbr => "bbr",
+            Self::Bbr3 => "bbr3",
+        }
+    }
 }
 
 /// Reference that the models of worlds are compared with.
@@ -80,7 +109,11 @@ pub(crate) fn run(comparison: Comparison<'_>, out: &Path) -> ExitCode {
 #[cfg(target_os = "linux")]
 mod drawn;
 #[cfg(target_os = "linux")]
+mod draws;
+#[cfg(target_os = "linux")]
 mod kept;
+#[cfg(target_os = "linux")]
+mod phases;
 #[cfg(target_os = "linux")]
 mod record;
 #[cfg(target_os = "linux")]
@@ -107,9 +140,12 @@ mod linux {
     use simtest::worlds;
     use units::{Duration, Instant};
 
-    use super::drawn::{has_links, jittered, marking, mixed_world, wide_world, world};
+    use super::drawn::{
+        has_links, jittered, marking, mixed_world, wide_world, with_controllers, world,
+    };
+    use super::phases::{phases, with_phases};
     use super::{Against, Comparison};
-    use super::{kept, shown};
+    use super::{draws, kept, shown};
 
     /// Maximum hosts of a world: each is a process.
     pub(super) const MOST_HOSTS: usize = 8;
@@ -123,6 +159,8 @@ mod linux {
         path: PathBuf,
         init: PathBuf,
         pub(super) name: String,
+        /// Profile of the hosts that are guests.
+        profile: String,
         /// Megabytes of each guest.
         memory: u32,
         /// Directory of packets that it sent.
@@ -177,7 +215,7 @@ mod linux {
             };
             let is_guest = |&host: &usize| {
                 let StackSpec::Tcp(stack) = &scenario.hosts[host].stack else { return false };
-                stack.profile.name == self.name
+                stack.profile.name == self.profile
             };
             (0..scenario.hosts.len()).filter(is_guest).map(guest).collect()
         }
@@ -187,6 +225,8 @@ mod linux {
         let Comparison {
             seed,
             profile,
+            kernel: kernel_name,
+            cc,
             first,
             count,
             mixed,
@@ -200,13 +240,17 @@ mod linux {
         } = comparison;
         let draw = if mixed { mixed_world } else { world };
         let world = |number| {
-            if wide {
-                return wide_world(seed, number, profile, one_flow || number % 2 == 0);
-            }
-            let text = draw(seed, number, profile);
+            let text = if wide {
+                wide_world(seed, number, profile, one_flow || number % 2 == 0)
+            } else {
+                draw(seed, number, profile)
+            };
+            let text = with_controllers(text, (seed, number), profile, cc);
             if ecn { marking(&text) } else { text }
         };
+        let controllers: String = cc.iter().map(|cc| format!("-{}", cc.name())).collect();
         let kind_of_worlds = [
+            &*controllers,
             if mixed { "-mixed" } else { "" },
             if ecn { "-ecn" } else { "" },
             if wide { "-wide" } else { "" },
@@ -216,7 +260,10 @@ mod linux {
         let reference = match against {
             Against::Kernel { twice } => {
                 let kept = kept.map(Path::to_path_buf);
-                Reference::Kernel { kernel: Kernel { kept, ..kernel(profile, wide)? }, twice }
+                Reference::Kernel {
+                    kernel: Kernel { kept, ..kernel(kernel_name, profile, wide)? },
+                    twice,
+                }
             }
             Against::Jitter => Reference::Jitter,
         };
@@ -275,10 +322,10 @@ mod linux {
             println!("{:>6}  {kind}, first in world {}", numbers.len(), numbers[0]);
         }
         let results = results.range(first..first.saturating_add(count));
-        let run = results.filter(|(_, result)| !result.kind.starts_with(NOT_RUN));
+        let run = results.clone().filter(|(_, result)| !result.kind.starts_with(NOT_RUN));
         // What BBR draws at random no model knows: in wide worlds it counts apart.
         let run =
-            run.map(|(&number, result)| (result, wide && world(number).contains("cc = \"bbr\"")));
+            run.map(|(&number, result)| (result, wide && world(number).contains("cc = \"bbr")));
         let run: Vec<_> = run.collect();
         let groups = [
             ("one flow", false, false),
@@ -308,12 +355,15 @@ mod linux {
             );
             if !several {
                 println!(
-                    "   with the phase of BBR that fits best: {} the same packets, {} within 1 %, {} within 5 %",
+                    "   with what BBR drew at random inferred: {} the same packets, {} within 1 %, {} within 5 %",
                     of_phase(0),
                     of_phase(1),
                     of_phase(2),
                 );
             }
+        }
+        for (number, result) in results.filter(|(_, result)| !result.draws.is_empty()) {
+            println!("world {number}, {}: drawn {}", result.kind, result.draws);
         }
         let differs = kinds.iter().any(|(kind, _)| *kind == DIFFERS);
         for (kind, numbers) in kinds {
@@ -340,14 +390,20 @@ mod linux {
     const NOT_RUN: &str = "not run";
     const DIFFERS: &str = "kernel differs from itself";
 
-    /// The kernel with the name of a profile; for `wide` worlds with memory for their windows.
-    pub(super) fn kernel(profile: &str, wide: bool) -> Result<Kernel, String> {
-        let none = || format!("there is no kernel {profile}: `ackclock kernel build` makes one");
+    /// The kernel with this name, for hosts of a profile; for `wide` worlds with memory for their windows.
+    pub(super) fn kernel(name: &str, profile: &str, wide: bool) -> Result<Kernel, String> {
+        let none = || format!("there is no kernel {name}: `ackclock kernel build` makes one");
         let cache = Cache::of_user().ok_or_else(none)?;
-        let kernel = cache.kernel(profile).map_err(|error| error.to_string())?.ok_or_else(none)?;
+        let kernel = cache.kernel(name).map_err(|error| error.to_string())?.ok_or_else(none)?;
         let init = build::init(&cache).map_err(|error| error.to_string())?;
-        let memory = if wide { 512 } else { 64 };
-        Ok(Kernel { path: kernel.path, init, name: kernel.info.name, memory, kept: None })
+        Ok(Kernel {
+            path: kernel.path,
+            init,
+            name: kernel.info.name,
+            profile: profile.to_owned(),
+            memory: if wide { 512 } else { 64 },
+            kept: None,
+        })
     }
 
     /// What the comparison of a world gave.
@@ -362,23 +418,27 @@ mod linux {
         near: bool,
         /// The same, within 5 %.
         within5: bool,
-        /// The three with the phases that the models of BBR have most in common with.
+        /// The three with what BBR drew at random as it fits the kernel best.
         of_phase: [bool; 3],
+        /// The inferred draws of BBR version 3; empty without it.
+        draws: String,
     }
 
     impl WorldResult {
         fn unlike(kind: String, flows: usize) -> Self {
             let [identical, near, within5] = [false; 3];
-            Self { kind, flows, identical, near, within5, of_phase: [false; 3] }
+            let draws = String::new();
+            Self { kind, flows, identical, near, within5, of_phase: [false; 3], draws }
         }
 
         fn to_row(&self) -> String {
-            let Self { kind, flows, identical, near, within5, of_phase: [a, b, c] } = self;
-            format!("{kind:?},{flows},{identical},{near},{within5},{a},{b},{c}")
+            let Self { kind, flows, identical, near, within5, of_phase: [a, b, c], draws } = self;
+            format!("{kind:?},{flows},{identical},{near},{within5},{a},{b},{c},{draws}")
         }
 
         fn from_row(row: &str) -> Option<Self> {
-            let mut fields = row.rsplitn(8, ',');
+            let mut fields = row.rsplitn(9, ',');
+            let draws = fields.next()?.to_owned();
             let mut flag = || fields.next()?.parse().ok();
             let [c, b, a] = [flag()?, flag()?, flag()?];
             let within5 = fields.next()?.parse().ok()?;
@@ -386,7 +446,7 @@ mod linux {
             let identical = fields.next()?.parse().ok()?;
             let flows = fields.next()?.parse().ok()?;
             let kind = fields.next()?.trim_matches('"').to_owned();
-            Some(Self { kind, flows, identical, near, within5, of_phase: [a, b, c] })
+            Some(Self { kind, flows, identical, near, within5, of_phase: [a, b, c], draws })
         }
     }
 
@@ -462,7 +522,15 @@ mod linux {
             }
         }
         guest::card::start_as(&real, &mut scenario);
-        let model = modelled(&mut scenario)?;
+        let of_kernel = matches!(reference, Reference::Kernel { .. });
+        let mut draws = String::new();
+        let model = if of_kernel && !draws::senders(&scenario).is_empty() {
+            let inferred = draws::inferred(&scenario, &real)?;
+            draws = inferred.draws;
+            inferred.model
+        } else {
+            modelled(&mut scenario)?
+        };
         let flows = compare(&scenario, &model, &real, TOLERANCE);
         let first = flows.iter().filter(|flow| flow.first.is_some());
         let first = first.min_by_key(|flow| flow.first.as_ref().map(|first| first.at_ns()));
@@ -472,10 +540,7 @@ mod linux {
         let kind = first.and_then(|flow| flow.kind()).unwrap_or_else(|| SAME.to_owned());
         let [identical, near, within5] = likeness(&scenario, &model, &real);
         let mut of_phase = [identical, near, within5];
-        if !(kind == SAME && near)
-            && scenario.flows.len() == 1
-            && matches!(reference, Reference::Kernel { .. })
-        {
+        if !(kind == SAME && near) && scenario.flows.len() == 1 && of_kernel {
             for phases in phases(&scenario) {
                 let mut scenario = with_phases(&scenario, phases);
                 let model = modelled(&mut scenario)?;
@@ -483,7 +548,7 @@ mod linux {
                 of_phase = of_phase.max(likeness(&scenario, &model, &real));
             }
         }
-        Ok(WorldResult { kind, flows: flows.len(), identical, near, within5, of_phase })
+        Ok(WorldResult { kind, flows: flows.len(), identical, near, within5, of_phase, draws })
     }
 
     /// Whether all flows are identical, near, and within 5 %.
@@ -495,33 +560,5 @@ mod linux {
             alike.iter().all(Likeness::is_near),
             alike.iter().all(|flow| flow.is_within(5)),
         ]
-    }
-
-    /// The phases in which ProbeBW of BBR may begin.
-    const PHASES: [u32; 7] = [0, 2, 3, 4, 5, 6, 7];
-
-    /// Every choice of them at the two hosts of one flow; nothing without BBR.
-    fn phases(scenario: &Scenario) -> Vec<[u32; 2]> {
-        let flow = &scenario.flows[0];
-        let choices = |host: usize| -> &[u32] {
-            let StackSpec::Tcp(stack) = &scenario.hosts[host].stack else { return &[1] };
-            if stack.cc == cc::Algorithm::Bbr { &PHASES } else { &[1] }
-        };
-        let [from, to] = [choices(flow.from), choices(flow.to)];
-        if from.len() + to.len() == 2 {
-            return Vec::new();
-        }
-        from.iter().flat_map(|&a| to.iter().map(move |&b| [a, b])).collect()
-    }
-
-    fn with_phases(scenario: &Scenario, phases: [u32; 2]) -> Scenario {
-        let mut scenario = scenario.clone();
-        let hosts = [scenario.flows[0].from, scenario.flows[0].to];
-        for (host, phase) in hosts.into_iter().zip(phases) {
-            if let StackSpec::Tcp(stack) = &mut scenario.hosts[host].stack {
-                stack.profile.bbr_phase = phase;
-            }
-        }
-        scenario
     }
 }

@@ -46,6 +46,7 @@ mod ledger;
 mod loop_picture;
 mod parts;
 mod pgo;
+mod probe_draws;
 mod readme;
 mod release;
 mod stacks;

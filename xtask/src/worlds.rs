@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant as WallClock;
 use std::{fmt, fs, panic, thread};
 
-use crate::kernel_worlds;
+use crate::kernel_worlds::{self, WorldCc};
 use clap::Parser;
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use simtest::worlds::{self, WorldFailure, WorldStats};
@@ -39,9 +39,16 @@ struct WorldsOptions {
     /// Compare worlds of Linux models with the same worlds otherwise run.
     #[arg(long)]
     against: Option<Against>,
-    /// Profile of the Linux hosts, and name of the kernel.
+    /// Profile of the Linux hosts.
     #[arg(long, requires = "against", default_value = "linux-6.12")]
     profile: String,
+    /// Name of the kernel (`ackclock kernel list`); by default, that of the profile.
+    #[arg(long, requires = "against", value_name = "NAME")]
+    kernel: Option<String>,
+    /// Congestion control of the Linux hosts, one drawn for each; by default, as the worlds have it. `bbr3` is the kernel's
+    /// `bbr`, whose draws are inferred in worlds of one flow.
+    #[arg(long, requires = "against", value_delimiter = ',', value_name = "NAME,...")]
+    cc: Vec<WorldCc>,
     /// Some hosts, of Linux or FreeBSD, remain models beside the kernels.
     #[arg(long, requires = "against", conflicts_with = "record")]
     mixed: bool,
@@ -104,6 +111,8 @@ pub(crate) fn run(arguments: &[OsString]) -> ExitCode {
         let WorldsOptions {
             seed,
             ref profile,
+            ref kernel,
+            ref cc,
             mixed,
             ecn,
             wide,
@@ -116,8 +125,9 @@ pub(crate) fn run(arguments: &[OsString]) -> ExitCode {
             ref kept,
             ..
         } = options;
-        if let Some(file) = record {
-            return kernel_worlds::record((seed, profile), ecn, (first, count), file);
+        if cc.contains(&WorldCc::Bbr) && cc.contains(&WorldCc::Bbr3) {
+            eprintln!("--cc: a kernel has one `bbr`, of version 1 or 3: give `bbr` or `bbr3`");
+            return ExitCode::from(2);
         }
         let against = match against {
             Against::Kernel => kernel_worlds::Against::Kernel { twice },
@@ -126,6 +136,8 @@ pub(crate) fn run(arguments: &[OsString]) -> ExitCode {
         let comparison = kernel_worlds::Comparison {
             seed,
             profile,
+            kernel: kernel.as_ref().unwrap_or(profile),
+            cc,
             first,
             count,
             mixed,
@@ -137,7 +149,10 @@ pub(crate) fn run(arguments: &[OsString]) -> ExitCode {
             against,
             kept: kept.as_deref(),
         };
-        return kernel_worlds::run(comparison, out);
+        return match record {
+            Some(file) => kernel_worlds::record(comparison, file),
+            None => kernel_worlds::run(comparison, out),
+        };
     }
     let tally = match options.world {
         Some(number) => {

@@ -4,6 +4,8 @@ use simtest::worlds;
 use toml::{Table, Value};
 use units::RandomStream;
 
+use super::WorldCc;
+
 /// Maximum virtual time of a world.
 const LONGEST: &str = "5s";
 /// Memory of a packet that the guest's card received: receive_small of virtio_net.c, 1,596 bytes
@@ -46,6 +48,28 @@ fn card() -> Table {
 /// Returns the wide world with this number, with Linux hosts of this profile.
 pub(super) fn wide_world(seed: u64, number: u64, profile: &str, one_flow: bool) -> String {
     worlds::wide(seed, number, profile, one_flow, &card())
+}
+
+/// Returns a world whose hosts with this profile have one of these controllers each, drawn; unchanged if none is named.
+pub(super) fn with_controllers(
+    text: String,
+    (seed, number): (u64, u64),
+    profile: &str,
+    controllers: &[WorldCc],
+) -> String {
+    let Ok(mut root) = text.parse::<Table>() else { return text };
+    let Some(Value::Table(hosts)) = root.get_mut("host") else { return text };
+    if controllers.is_empty() {
+        return text;
+    }
+    let mut random = RandomStream::named(seed, &format!("world {number}"), "controllers");
+    for host in hosts.iter_mut().filter_map(|(_, host)| host.as_table_mut()) {
+        let cc = controllers[random.below(controllers.len() as u64) as usize];
+        if host.get("profile").and_then(Value::as_str) == Some(profile) {
+            host.insert("cc".into(), Value::String(cc.name().into()));
+        }
+    }
+    root.to_string()
 }
 
 /// Returns the world with this number, with Linux hosts of this profile.

@@ -10,7 +10,8 @@ use lzma_rust2::{XzOptions, XzWriter};
 use scenario::{Overrides, load};
 use units::Instant;
 
-use super::drawn::{marking, world};
+use super::Comparison;
+use super::drawn::{marking, with_controllers, world};
 use super::linux::{Kernel, MOST_HOSTS, kernel};
 
 /// Maximum packets of a recorded world: a file is to stay small.
@@ -20,17 +21,13 @@ const MOST_PACKETS: usize = 3_000;
 ///
 /// # Errors
 /// There is no kernel, or the file cannot be written.
-pub(super) fn run(
-    (seed, profile): (u64, &str),
-    ecn: bool,
-    (first, count): (u64, u64),
-    file: &Path,
-) -> Result<(), String> {
-    let kernel = kernel(profile, false)?;
+pub(super) fn run(comparison: Comparison<'_>, file: &Path) -> Result<(), String> {
+    let Comparison { first, count, .. } = comparison;
+    let kernel = kernel(comparison.kernel, comparison.profile, false)?;
     let mut text = String::new();
     let (mut recorded, mut long) = (0, 0);
     for number in first..first.saturating_add(count) {
-        match record(&kernel, (seed, number), ecn) {
+        match record(&kernel, &comparison, number) {
             Ok(Some(transfer)) => {
                 text += &transfer;
                 recorded += 1;
@@ -53,10 +50,11 @@ pub(super) fn run(
 /// The text of one world; `None` if it has too many packets.
 fn record(
     kernel: &Kernel,
-    (seed, number): (u64, u64),
-    ecn: bool,
+    comparison: &Comparison<'_>,
+    number: u64,
 ) -> Result<Option<String>, String> {
-    let text = world(seed, number, &kernel.name);
+    let Comparison { seed, profile, ecn, cc, .. } = *comparison;
+    let text = with_controllers(world(seed, number, profile), (seed, number), profile, cc);
     let text = if ecn { marking(&text) } else { text };
     let loaded = load(&text, "world", &Overrides::default())
         .map_err(|_| "no scenario of Linux hosts".to_owned())?;

@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::recording::{Bbr3Recording, InfoRow, SentPacket};
 use super::run::ModelRun;
+use crate::probe_draws::FirstDifference;
 
 /// Tolerated difference of the times of a packet, in nanoseconds.
 const TOLERANCE_NS: u64 = 1_000_000;
@@ -20,17 +21,8 @@ pub(super) struct Comparison {
     /// Largest difference of the times of equal packets.
     pub(super) largest_ns: u64,
     /// The first difference of each kind, with its time.
-    packet: Option<Difference>,
-    row: Option<Difference>,
-}
-
-/// Where a run differs from its recording.
-#[derive(Debug)]
-pub(super) struct Difference {
-    at: u64,
-    pub(super) text: String,
-    /// The run has sent the packet earlier, or has the higher rate or window.
-    pub(super) ahead: bool,
+    packet: Option<FirstDifference>,
+    row: Option<FirstDifference>,
 }
 
 impl Comparison {
@@ -52,7 +44,7 @@ impl Comparison {
                 let text = format!("tcp_info {shown} (kernel: {})", text_of(row));
                 let ahead =
                     ours.is_some_and(|ours| (ours.pacing, ours.cwnd) > (row.pacing, row.cwnd));
-                comparison.row = Some(Difference { at: row.ns, text, ahead });
+                comparison.row = Some(FirstDifference { at: row.ns, text, ahead });
             }
         }
         comparison
@@ -79,7 +71,7 @@ impl Comparison {
             };
             let text = format!("packet {index} {} (kernel: {})", show(our), show(their));
             let ahead = our.is_some_and(|our| their.is_none_or(|their| our.ns < their.ns));
-            self.packet = at.map(|at| Difference { at, text, ahead });
+            self.packet = at.map(|at| FirstDifference { at, text, ahead });
             return;
         }
     }
@@ -89,13 +81,8 @@ impl Comparison {
         self.packet.is_none() && self.row.is_none()
     }
 
-    /// Time of the first difference.
-    pub(super) fn differs_at(&self) -> Option<u64> {
-        self.first().map(|first| first.at)
-    }
-
     /// The first difference.
-    pub(super) fn first(&self) -> Option<&Difference> {
+    pub(super) fn first(&self) -> Option<&FirstDifference> {
         [&self.packet, &self.row].into_iter().flatten().min_by_key(|first| first.at)
     }
 }
@@ -116,7 +103,7 @@ impl fmt::Display for Comparison {
             f,
             "packets {packets} equal {same_packets} within {largest_ns} ns, rows {rows} equal {same_rows}"
         )?;
-        for Difference { at, text, .. } in [&self.packet, &self.row].into_iter().flatten() {
+        for FirstDifference { at, text, .. } in [&self.packet, &self.row].into_iter().flatten() {
             write!(f, "\n    first at {:.6} s: {text}", *at as f64 / 1e9)?;
         }
         Ok(())

@@ -10,6 +10,7 @@ use sim::scenario::{Scenario, StackSpec, TapPoint, TapSpec};
 use units::{HostId, Instant, SeqNum};
 
 use super::recording::{Bbr3Recording, InfoRow, SentPacket};
+use crate::probe_draws::MadeDraw;
 
 /// What a run gave.
 #[derive(Debug, Default)]
@@ -17,8 +18,7 @@ pub(super) struct ModelRun {
     pub(super) packets: Vec<SentPacket>,
     /// The sender's state at the time of each recorded row.
     pub(super) rows: Vec<InfoRow>,
-    /// The draws made, with their times.
-    pub(super) draws: Vec<(u64, ProbeDraw)>,
+    pub(super) draws: Vec<MadeDraw>,
 }
 
 /// Records the sender's card.
@@ -29,7 +29,7 @@ struct Card {
     isn: Option<SeqNum>,
     began: u64,
     packets: Vec<SentPacket>,
-    draws: Vec<(u64, ProbeDraw)>,
+    draws: Vec<MadeDraw>,
 }
 
 impl Recorder for Card {
@@ -40,11 +40,9 @@ impl Recorder for Card {
             return;
         }
         let Some(bbr) = state.and_then(|state| state.bbr) else { return };
-        if bbr.draws as usize > self.draws.len() {
-            let draw = ProbeDraw { rounds: bbr.rounds, wait_us: bbr.wait_us };
-            // Two draws of one acknowledgment are seen as one.
-            self.draws.resize(bbr.draws as usize, (at.as_nanos(), draw));
-        }
+        // One acknowledgment may make two draws.
+        let made = MadeDraw { at: at.as_nanos(), sender: 0 };
+        self.draws.resize(self.draws.len().max(bbr.draws as usize), made);
     }
 }
 
