@@ -10,7 +10,8 @@ use crate::contract::{
 };
 use crate::cubic::{FreeBsdCubic, LinuxCubic, RfcCubic};
 use crate::external::{ControllerError, ExternalController};
-use crate::{Bbr, Bbr3, BbrDraft, LinuxReno, NewReno};
+use crate::kernel::{AckApplied, StackView};
+use crate::{Bbr, Bbr3, BbrDraft, KernelController, LinuxReno, NewReno};
 
 /// Any controller, with its current output cached: it is read several times between two changes.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
@@ -20,6 +21,7 @@ pub struct AnyController {
     in_recovery: bool,
     uses_ack_samples: bool,
     uses_srtt: bool,
+    uses_view: bool,
 }
 
 /// An enum, since a scenario chooses the controller and a trait object could not be cloned.
@@ -46,6 +48,9 @@ enum AnyKind {
     /// A user-defined controller, whose state cannot be serialized.
     #[serde(skip)]
     Piloted(Box<ExternalController>),
+    /// A controller in C with Linux's operations, whose state cannot be serialized.
+    #[serde(skip)]
+    Kernel(Box<KernelController>),
 }
 
 /// Calls a query of the controller inside.
@@ -61,6 +66,7 @@ macro_rules! query {
             AnyKind::Bbr3($cc) => $call,
             AnyKind::BbrDraft($cc) => $call,
             AnyKind::Piloted($cc) => $call,
+            AnyKind::Kernel($cc) => $call,
         }
     };
 }
@@ -78,6 +84,7 @@ macro_rules! notify {
             AnyKind::Bbr3($cc) => ($call, $cc.control(), $cc.in_recovery()),
             AnyKind::BbrDraft($cc) => ($call, $cc.control(), $cc.in_recovery()),
             AnyKind::Piloted($cc) => ($call, $cc.control(), $cc.in_recovery()),
+            AnyKind::Kernel($cc) => ($call, $cc.control(), $cc.in_recovery()),
         };
         $any.control = control;
         $any.in_recovery = in_recovery;
@@ -89,10 +96,12 @@ impl AnyController {
     fn new(which: AnyKind) -> Self {
         let nothing = Control { window: Bytes::ZERO, ssthresh: None, pacing: None };
         // Inputs that other controllers ignore need not be computed.
-        let uses_ack_samples = matches!(which, AnyKind::LinuxCubic(_) | AnyKind::Piloted(_));
+        let uses_ack_samples =
+            matches!(which, AnyKind::LinuxCubic(_) | AnyKind::Piloted(_) | AnyKind::Kernel(_));
         let uses_srtt = !matches!(which, AnyKind::LinuxReno(_) | AnyKind::LinuxCubic(_));
-        let mut any =
-            Self { which, control: nothing, in_recovery: false, uses_ack_samples, uses_srtt };
+        let uses_view = matches!(which, AnyKind::Kernel(_));
+        let (control, in_recovery) = (nothing, false);
+        let mut any = Self { which, control, in_recovery, uses_ack_samples, uses_srtt, uses_view };
         any.control = query!(any, cc => cc.control());
         any.in_recovery = query!(any, cc => cc.in_recovery());
         any
@@ -129,6 +138,7 @@ impl AnyController {
     pub fn failure(&self) -> Option<&ControllerError> {
         match &self.which {
             AnyKind::Piloted(cc) => cc.failure(),
+            AnyKind::Kernel(cc) => cc.failure(),
             _ => None,
         }
     }
@@ -207,6 +217,7 @@ macro_rules! notify_window {
             AnyKind::LinuxCubic($cc) => ($call, $cc.control(), $cc.in_recovery()),
             AnyKind::RfcCubic($cc) => ($call, $cc.control(), $cc.in_recovery()),
             AnyKind::Piloted($cc) => ($call, $cc.control(), $cc.in_recovery()),
+            AnyKind::Kernel($cc) => ($call, $cc.control(), $cc.in_recovery()),
             AnyKind::Bbr(_) | AnyKind::Bbr3(_) | AnyKind::BbrDraft(_) => return $($none)?,
         };
         $any.control = control;
@@ -248,8 +259,20 @@ macro_rules! notify_rate {
             AnyKind::Bbr($cc) => ($call, $cc.control(), $cc.in_recovery()),
             AnyKind::Bbr3($cc) => ($call, $cc.control(), $cc.in_recovery()),
             AnyKind::BbrDraft($cc) => ($call, $cc.control(), $cc.in_recovery()),
+            AnyKind::Kernel($cc) => ($call, $cc.control(), $cc.in_recovery()),
             _ => return $($none)?,
         };
+        $any.control = control;
+        $any.in_recovery = in_recovery;
+        result
+    }};
+}
+
+/// Passes an event to the controller in C inside, and caches its output. Others do not have the event: `$none`.
+macro_rules! notify_kernel {
+    ($any:expr, $cc:ident => $call:expr $(, $none:expr)?) => {{
+        let AnyKind::Kernel($cc) = &mut $any.which else { return $($none)? };
+        let (result, control, in_recovery) = ($call, $cc.control(), $cc.in_recovery());
         $any.control = control;
         $any.in_recovery = in_recovery;
         result
@@ -265,6 +288,7 @@ impl AnyController {
             AnyKind::Bbr(cc) => Some(RateBased::Bbr(cc)),
             AnyKind::Bbr3(cc) => Some(RateBased::Bbr3(cc)),
             AnyKind::BbrDraft(cc) => Some(RateBased::BbrDraft(cc)),
+            AnyKind::Kernel(cc) if cc.sets_rate() => Some(RateBased::Kernel(cc)),
             _ => None,
         }
     }
@@ -314,6 +338,62 @@ impl AnyController {
     }
 }
 
+/// What concerns controllers in C with Linux's operations.
+impl AnyController {
+    /// True if it is one, which needs [`AnyController::view`] before each event.
+    #[inline]
+    pub const fn uses_view(&self) -> bool {
+        self.uses_view
+    }
+
+    /// The controller, if it is one.
+    pub fn kernel(&self) -> Option<&KernelController> {
+        if let AnyKind::Kernel(cc) = &self.which { Some(cc) } else { None }
+    }
+
+    /// Sets what the stack owns.
+    pub fn view(&mut self, view: &StackView) {
+        notify_kernel!(self, cc => cc.view(view));
+    }
+
+    /// ECN was negotiated or not; before the connection is established.
+    pub fn set_ecn(&mut self, agreed: bool) {
+        notify_kernel!(self, cc => cc.set_ecn(agreed));
+    }
+
+    /// An acknowledgment was applied to the retransmission queue (the end of tcp_clean_rtx_queue).
+    pub fn on_ack_applied(&mut self, ack: &AckApplied) -> WindowChange {
+        notify_kernel!(self, cc => cc.on_ack_applied(ack), WindowChange::None)
+    }
+
+    /// The state Open or Disorder is to be found anew (tcp_try_keep_open).
+    pub fn on_order(&mut self) {
+        notify_kernel!(self, cc => cc.on_order());
+    }
+
+    /// It has reduced the window by itself since the last call (tcp_enter_cwr).
+    pub fn take_cwr_request(&mut self) -> bool {
+        if let AnyKind::Kernel(cc) = &mut self.which { cc.take_cwr_request() } else { false }
+    }
+
+    /// Minimum packets of a burst, where it sets them.
+    #[inline]
+    pub fn min_burst(&self) -> Option<u32> {
+        match &self.which {
+            AnyKind::Kernel(cc) => cc.min_tso_segs(),
+            _ => self.rate_based().map(|cc| cc.min_burst()),
+        }
+    }
+
+    /// Size of Linux's send buffer in windows, where it sets it.
+    pub fn windows_buffered(&self) -> Option<u64> {
+        match &self.which {
+            AnyKind::Kernel(cc) => cc.sndbuf_expand(),
+            _ => self.rate_based().map(|cc| cc.windows_buffered()),
+        }
+    }
+}
+
 /// A rate-based controller, for questions.
 #[derive(Debug, Clone, Copy)]
 pub enum RateBased<'c> {
@@ -323,6 +403,8 @@ pub enum RateBased<'c> {
     Bbr3(&'c Bbr3),
     /// BBR of the draft.
     BbrDraft(&'c BbrDraft),
+    /// A controller in C.
+    Kernel(&'c KernelController),
 }
 
 impl RateBased<'_> {
@@ -332,6 +414,7 @@ impl RateBased<'_> {
             Self::Bbr(cc) => cc.needs_tx_state(),
             Self::Bbr3(cc) => cc.needs_tx_state(),
             Self::BbrDraft(cc) => cc.needs_tx_state(),
+            Self::Kernel(cc) => cc.needs_tx_state(),
         }
     }
 
@@ -341,6 +424,7 @@ impl RateBased<'_> {
             Self::Bbr(cc) => cc.burst(gso_max_size),
             Self::Bbr3(cc) => cc.burst(gso_max_size),
             Self::BbrDraft(cc) => cc.burst(gso_max_size),
+            Self::Kernel(cc) => cc.burst(gso_max_size),
         }
     }
 
@@ -350,6 +434,7 @@ impl RateBased<'_> {
             Self::Bbr(cc) => cc.sends_little(),
             Self::Bbr3(cc) => cc.sends_little(),
             Self::BbrDraft(cc) => cc.sends_little(),
+            Self::Kernel(cc) => cc.sends_little(),
         }
     }
 
@@ -359,6 +444,7 @@ impl RateBased<'_> {
             Self::Bbr(cc) => cc.min_burst(),
             Self::Bbr3(cc) => cc.min_burst(),
             Self::BbrDraft(cc) => cc.min_burst(),
+            Self::Kernel(cc) => cc.min_burst(),
         }
     }
 
@@ -368,6 +454,7 @@ impl RateBased<'_> {
             Self::Bbr(cc) => cc.windows_buffered(),
             Self::Bbr3(cc) => cc.windows_buffered(),
             Self::BbrDraft(cc) => cc.windows_buffered(),
+            Self::Kernel(cc) => cc.windows_buffered(),
         }
     }
 }
@@ -417,6 +504,12 @@ impl From<Bbr3> for AnyController {
 impl From<BbrDraft> for AnyController {
     fn from(cc: BbrDraft) -> Self {
         Self::new(AnyKind::BbrDraft(Box::new(cc)))
+    }
+}
+
+impl From<KernelController> for AnyController {
+    fn from(cc: KernelController) -> Self {
+        Self::new(AnyKind::Kernel(Box::new(cc)))
     }
 }
 

@@ -21,6 +21,7 @@ use crate::contract::{
     AckEvent, AckSample, CongestionEvent, CongestionSignal, ConnectionStart, Control, Controller,
     Growth, IdleEvent, RecoveryEnd, RttSample, WindowChange, WindowController,
 };
+use crate::kernel::KernelLibrary;
 use crate::{AnyController, LinuxReno, NewReno};
 
 pub use controller::{
@@ -28,19 +29,44 @@ pub use controller::{
     UserController,
 };
 
-/// A factory with a name. It lives as long as the program, so that scenarios stay plain data.
+/// An algorithm that is not built in, with a name. It lives as long as the program, so that scenarios stay plain data.
 #[derive(Debug, Clone, Copy)]
-pub struct ExternalAlgorithm(&'static dyn ControllerFactory);
+pub struct ExternalAlgorithm(ExternalKind);
+
+/// What makes its controllers.
+#[derive(Debug, Clone, Copy)]
+enum ExternalKind {
+    /// A factory of [`UserController`]s.
+    User(&'static dyn ControllerFactory),
+    /// A library in C with Linux's operations.
+    Kernel(&'static dyn KernelLibrary),
+}
 
 impl ExternalAlgorithm {
     /// Registers `maker`, which is never freed.
     pub fn new(maker: impl ControllerFactory + 'static) -> Self {
-        Self(Box::leak(Box::new(maker)))
+        Self(ExternalKind::User(Box::leak(Box::new(maker))))
+    }
+
+    /// A library with the operations of Linux's controllers, which is never freed.
+    pub fn of_kernel(library: impl KernelLibrary + 'static) -> Self {
+        Self(ExternalKind::Kernel(Box::leak(Box::new(library))))
     }
 
     /// Its name.
     pub fn name(self) -> &'static str {
-        self.0.name()
+        match self.0 {
+            ExternalKind::User(maker) => maker.name(),
+            ExternalKind::Kernel(library) => library.name(),
+        }
+    }
+
+    /// The library, if it is one with Linux's operations: it needs Linux's stack.
+    pub fn library(self) -> Option<&'static dyn KernelLibrary> {
+        match self.0 {
+            ExternalKind::User(_) => None,
+            ExternalKind::Kernel(library) => Some(library),
+        }
     }
 
     /// A controller on a system whose own Reno is FreeBSD's, with these parameters.
@@ -53,10 +79,12 @@ impl ExternalAlgorithm {
         self.over(LinuxReno::new().into())
     }
 
+    /// The base alone if this is a library, which only Linux's stack runs.
     fn over(self, base: AnyController) -> AnyController {
+        let ExternalKind::User(maker) = self.0 else { return base };
         AnyController::from(ExternalController {
-            pilot: self.0.make(),
-            maker: self,
+            pilot: maker.make(),
+            maker,
             base,
             pacing: None,
             mss: 0,
@@ -74,7 +102,11 @@ impl ExternalAlgorithm {
 /// Equal if the factory is the same.
 impl PartialEq for ExternalAlgorithm {
     fn eq(&self, other: &Self) -> bool {
-        core::ptr::addr_eq(self.0, other.0)
+        match (self.0, other.0) {
+            (ExternalKind::User(one), ExternalKind::User(two)) => core::ptr::addr_eq(one, two),
+            (ExternalKind::Kernel(one), ExternalKind::Kernel(two)) => core::ptr::addr_eq(one, two),
+            _ => false,
+        }
     }
 }
 
@@ -101,7 +133,7 @@ struct ReportTotals {
 
 /// A controller whose window a [`UserController`] decides.
 pub struct ExternalController {
-    maker: ExternalAlgorithm,
+    maker: &'static dyn ControllerFactory,
     pilot: Box<dyn UserController>,
     base: AnyController,
     pacing: Option<Rate>,
@@ -170,7 +202,7 @@ impl ExternalController {
     }
 
     fn due(&self, event: &AckEvent, ends_round: bool) -> bool {
-        match self.maker.0.every() {
+        match self.maker.every() {
             ReportTrigger::Ack => true,
             ReportTrigger::Round => ends_round,
             ReportTrigger::Interval(span) => event.now.since(self.since) >= span,
@@ -222,7 +254,7 @@ impl Controller for ExternalController {
     fn on_acked(&mut self, event: &AckEvent) -> WindowChange {
         let before = self.base.control().window;
         let mut change = self.base.on_acked(event);
-        if !self.maker.0.base_grows()
+        if !self.maker.base_grows()
             && !self.base.in_recovery()
             && matches!(change, WindowChange::Grew(_))
         {
@@ -373,7 +405,7 @@ impl Debug for ExternalController {
 /// Compares the factory and the base.
 impl PartialEq for ExternalController {
     fn eq(&self, other: &Self) -> bool {
-        self.maker == other.maker && self.base == other.base
+        core::ptr::addr_eq(self.maker, other.maker) && self.base == other.base
     }
 }
 

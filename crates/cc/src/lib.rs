@@ -5,7 +5,7 @@
 //! Linux's controllers), [`hystart`] and [`hystart_rfc`] (delay-based exit from slow start),
 //! [`quic_newreno`] (RFC 9002, with events of its own), [`bbr`] and [`bbr3`] (Linux's BBR, versions 1 and 3), [`bbr_draft`]
 //! (the IETF draft's, and dialects of it), [`any`](mod@any)
-//! (one of them, chosen at run time), [`external`] (user-defined controllers), [`registry`]
+//! (one of them, chosen at run time), [`external`] (user-defined controllers), [`kernel`] (controllers in C with Linux's operations), [`registry`]
 //! (names).
 //!
 //! A controller is a pure value: event structs in, [`Control`] and [`WindowChange`] out. It has no
@@ -24,6 +24,7 @@ pub mod external;
 mod freebsd;
 pub mod hystart;
 pub mod hystart_rfc;
+pub mod kernel;
 pub mod linux;
 pub mod linux_reno;
 pub mod newreno;
@@ -41,6 +42,7 @@ pub use contract::{
 };
 pub use cubic::{FreeBsdCubic, LinuxCubic, RfcCubic};
 pub use external::ExternalAlgorithm;
+pub use kernel::KernelController;
 pub use linux_reno::LinuxReno;
 pub use newreno::NewReno;
 pub use quic_newreno::QuicNewReno;

@@ -187,6 +187,10 @@ fn congestion(tcp: &TcpStack) -> Option<&'static str> {
         // A kernel with version 3 has it under this name; one without it runs version 1.
         cc::Algorithm::Bbr | cc::Algorithm::Bbr3 => Some("bbr"),
         cc::Algorithm::Cubic(cc::cubic::CubicVariant::Linux) => Some("cubic"),
+        // A file of the kernel's: the kernel has it under its own name.
+        cc::Algorithm::Outside(outside) => {
+            outside.library().map(cc::kernel::KernelLibrary::own_name)
+        }
         _ => None,
     }
 }
