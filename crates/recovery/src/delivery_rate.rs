@@ -122,6 +122,12 @@ impl DeliveryRates {
         self.delivered
     }
 
+    /// Packets that had been delivered when the newest packet that the current acknowledgment delivers was sent
+    /// (`rs->prior_delivered` before tcp_rate_gen).
+    pub fn prior_delivered(&self) -> Option<u64> {
+        self.newest.as_ref().map(|newest| newest.packet.delivered)
+    }
+
     /// Time of the last delivery.
     pub const fn delivered_at(&self) -> Instant {
         Instant::from_nanos(1_000 * self.delivered_at)

@@ -344,7 +344,7 @@ impl SendSide {
 
     /// Size of Linux's send buffer in windows (tcp_sndbuf_expand).
     pub(crate) fn windows_buffered(&self) -> u64 {
-        self.cc.rate_based().map_or(2, |cc| cc.windows_buffered())
+        self.cc.windows_buffered().unwrap_or(2)
     }
 
     fn expand_buffer<R: Recorder>(&mut self, conn: &Connection, cx: &mut Cx<'_, R>) {

@@ -236,6 +236,7 @@ impl TcpEndpoint {
             // Allocated before the transfer, so that the transfer itself allocates nothing.
             self.outbox = Some(Box::new(VecDeque::with_capacity(OUTBOX)));
         }
+        self.snd.introduce_controller(&self.conn, cx.now);
         let change = self.snd.cc.on_established(&ConnectionStart {
             now: cx.now,
             ticks: self.conn.clock.tick(cx.now),

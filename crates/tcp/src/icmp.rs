@@ -173,6 +173,7 @@ impl SendSide {
             self.call_output();
             return;
         }
+        self.show_controller(conn, cx.now, self.una);
         let change = self.cc.on_congested(&self.congested(conn, cx.now, Sign::PathMtu));
         self.note(conn, cx, change, Cause::PathMtu);
         self.begin_mtu_repair();

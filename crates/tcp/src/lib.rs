@@ -32,6 +32,7 @@ mod handshake;
 mod icmp;
 pub mod info;
 mod input;
+mod kernel_view;
 mod loss;
 mod output;
 pub mod packed;

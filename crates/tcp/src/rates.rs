@@ -39,11 +39,12 @@ impl SendSide {
     /// Allocates the rate state after the handshake, if the controller is rate-based.
     pub(crate) fn keep_rates(&mut self, conn: &Connection, now: Instant) {
         let controls = self.cc.rate_based().is_some();
+        let wanted = self.cc.kernel().is_some_and(|cc| cc.needs_rates());
         let tracks_tx = self.cc.rate_based().is_some_and(|cc| cc.needs_tx_state());
         if tracks_tx {
             self.scoreboard.list_lost();
         }
-        self.rates = (controls || conn.cfg.profile.measures_rates).then(|| {
+        self.rates = (controls || wanted || conn.cfg.profile.measures_rates).then(|| {
             Box::new(RateState {
                 delivery: DeliveryRates::new(now, Offset(1)),
                 controls,

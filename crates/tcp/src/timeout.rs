@@ -149,6 +149,7 @@ impl SendSide {
         if marks_first {
             self.rack_tlp_timeout(conn, timers, cx.now);
         }
+        self.show_controller(conn, cx.now, self.una);
         let signal = Sign::Timeout { shift: self.rexmt.shift.max(1) };
         let change = self.cc.on_congested(&self.congested(conn, cx.now, signal));
         if marks_first {

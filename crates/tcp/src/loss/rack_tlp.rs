@@ -36,6 +36,7 @@ use units::{Duration, Instant, Offset, unlikely};
 
 use super::{LossDetector, ReceivedAck};
 use crate::connection::Connection;
+use crate::kernel_view::AppliedAck;
 use crate::rates::AckDelivery;
 use crate::state::SendSide;
 use crate::timers::Timers;
@@ -102,7 +103,11 @@ impl SendSide {
         let echoed = self.echoes_congestion(segment) && received.th_ack >= self.una;
         let reno = self.is_reno();
         let duplicates = if unlikely(reno) { self.reno_duplicates(received) } else { 0 };
-        let has_news = advances || !received.blocks().is_empty() || duplicates > 0;
+        let queued = self.scoreboard.sums().all.packets;
+        let has_news = advances
+            || !received.blocks().is_empty()
+            || duplicates > 0
+            || (self.cc.uses_view() && queued > 0);
         let probing = self.loss_detector.rack_tlp().is_some_and(|loss| loss.tlp.probing());
         if !has_news && !self.measures_rates() && !echoed && !probing {
             return;
@@ -130,6 +135,15 @@ impl SendSide {
         }
         if !old {
             self.take_delivered_rtt(conn, cx, segment, received.th_ack, &account);
+            let applied = AppliedAck {
+                una: received.th_ack,
+                acked: queued.saturating_sub(self.scoreboard.sums().all.packets),
+                delivered: account.packets,
+                wnd: received.wnd,
+                echoed,
+                blocks: !received.blocks().is_empty(),
+            };
+            self.report_applied(conn, cx, segment, &applied);
         }
         if advances {
             self.rexmt.shift = 0;
@@ -186,6 +200,7 @@ impl SendSide {
         if unlikely(echoed) {
             self.enter_cwr(conn, cx);
         }
+        self.report_order(conn, cx.now, received.th_ack);
         let reduces = self.cc.in_recovery() && (one_timer || self.rexmt.cwr_end.is_none());
         if (reduces || self.holds_recovery()) && !old {
             self.apply_prr(conn, cx, &account, advances, found.packets > 0);
@@ -196,6 +211,9 @@ impl SendSide {
         } else if account.newly_reported > 0 && self.grows_on_reports() && !old {
             let change = self.grow(conn, cx.now, received.th_ack, account.packets, received.nsegs);
             self.note(conn, cx, change, Cause::SlowStart);
+        }
+        if self.has_begun_cwr() {
+            self.begin_own_cwr(conn, cx);
         }
         if self.measures_rates() && !old {
             self.end_delivery_sample(conn, cx, &account);
@@ -288,7 +306,9 @@ impl SendSide {
         if unlikely(verdict == TlpOutcome::RepairedLoss) && !self.cc.in_recovery() {
             self.report_repaired(cx.now, account.packets);
             // RFC 8985 section 7.4.2: the window is reduced at once, as for any loss.
-            let change = self.cc.on_congested(&self.congested(conn, cx.now, Sign::Loss));
+            // The kernel's state is CWR, not Recovery (tcp_process_tlp_ack).
+            let sign = if self.cc.uses_view() { Sign::Ecn } else { Sign::Loss };
+            let change = self.cc.on_congested(&self.congested(conn, cx.now, sign));
             self.note(conn, cx, change, Cause::LossProbe);
             if self.has_one_timer() {
                 // tcp_process_tlp_ack: tcp_init_cwnd_reduction.

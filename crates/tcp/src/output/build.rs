@@ -320,6 +320,7 @@ impl SendSide {
     #[cold]
     fn begin_flight<R: Recorder>(&mut self, conn: &Connection, cx: &mut Cx<'_, R>) {
         let last = conn.clock.tick(self.last.sent);
+        self.show_controller(conn, cx.now, self.una);
         self.cc.on_tx_start(conn.clock.tick(cx.now), last);
         self.restart_rates(conn, cx);
     }

@@ -488,7 +488,7 @@ impl SendSide {
         if let Some(segments) = rate_based.and_then(|cc| cc.burst(GSO_MAX)) {
             return u64::from(segments);
         }
-        let least = rate_based.map_or(rule.min_segments, |cc| cc.min_burst());
+        let least = self.cc.min_burst().unwrap_or(rule.min_segments);
         let least = u64::from(least);
         let min_rtt = self.totals.min_rtt.map_or(0, Duration::as_micros);
         let shift = (min_rtt >> rule.rtt_log).min(63);

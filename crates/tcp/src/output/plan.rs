@@ -91,6 +91,7 @@ impl SendSide {
         let rto = self.rtt.estimator.rto();
         let (idle, rto, long) = self.idle_for(conn, cx.now, rto);
         if long {
+            self.show_controller(conn, cx.now, self.una);
             let change = self.cc.on_idle(&IdleEvent { ticks: conn.clock.tick(cx.now), idle, rto });
             self.note(conn, cx, change, Cause::Idle);
         }

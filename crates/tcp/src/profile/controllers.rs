@@ -3,7 +3,8 @@
 use cc::cubic::CubicVariant;
 use cc::registry::{self, Algorithm, ControllerNameError};
 use cc::{
-    AnyController, Bbr, Bbr3, BbrDraft, FreeBsdCubic, LinuxCubic, LinuxReno, NewReno, RfcCubic,
+    AnyController, Bbr, Bbr3, BbrDraft, FreeBsdCubic, KernelController, LinuxCubic, LinuxReno,
+    NewReno, RfcCubic,
 };
 use units::RandomStream;
 
@@ -49,9 +50,12 @@ impl TcpProfile {
                 LinuxCubic::new(self.hz).beginning_at(self.initial_packets).into()
             }
             Algorithm::Cubic(CubicVariant::Rfc) => RfcCubic::new().into(),
-            Algorithm::Outside(outside) => match self.rto {
-                RtoRule::Linux => outside.on_linux(),
-                _ => outside.on_freebsd(self.newreno),
+            Algorithm::Outside(outside) => match (outside.library(), self.rto) {
+                (Some(library), _) => KernelController::new(library, self.hz, draws.clone())
+                    .beginning_at(self.initial_packets)
+                    .into(),
+                (None, RtoRule::Linux) => outside.on_linux(),
+                (None, _) => outside.on_freebsd(self.newreno),
             },
         }
     }

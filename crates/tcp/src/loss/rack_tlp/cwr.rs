@@ -82,10 +82,30 @@ impl SendSide {
         if !loss.enter_cwr(&self.scoreboard, &input) {
             return;
         }
+        self.show_controller(conn, cx.now, self.una);
         let change = self.cc.on_congested(&self.congested(conn, cx.now, Sign::Ecn));
         self.rexmt.cwr_end = Some(self.max);
         self.ecn.on_reduced();
         self.note(conn, cx, change, Cause::Ecn);
+    }
+
+    /// The controller has reduced the window by itself: the stack limits what is sent as after an echo (tcp_enter_cwr),
+    /// but tells the peer nothing.
+    #[cold]
+    pub(super) fn begin_own_cwr<R: Recorder>(&mut self, conn: &Connection, cx: &mut Cx<'_, R>) {
+        let input = CwrInput {
+            reducing: self.rexmt.cwr_end.is_some(),
+            rate_based: self.is_rate_based(),
+            window: self.cc.control().window,
+            mss: conn.mss(),
+        };
+        let Some(loss) = self.loss_detector.rack_tlp() else { return };
+        if !loss.enter_cwr(&self.scoreboard, &input) {
+            return;
+        }
+        self.rexmt.cwr_end = Some(self.max);
+        self.ecn.on_reduced();
+        self.note(conn, cx, WindowChange::RecoveryBegan, Cause::Avoidance);
     }
 
     /// tcp_undo_cwnd_reduction: restores window and threshold, unless an echo has proven congestion.

@@ -12,6 +12,7 @@ use units::Offset;
 
 use super::detector::RackDetector;
 use crate::connection::Connection;
+use crate::kernel_view::AppliedAck;
 use crate::loss::LossDetector;
 use crate::state::SendSide;
 use crate::timers::Timers;
@@ -45,6 +46,7 @@ impl SendSide {
         if !calm {
             return false;
         }
+        let queued = self.scoreboard.sums().all.packets;
         let row = self.scoreboard.acknowledge_in_order(ack);
         loss.planned = None;
         if let Some(row) = &row {
@@ -53,6 +55,13 @@ impl SendSide {
             }
             loss.tlp.on_rtt_sample();
             self.take_batch_rtt(conn, cx, segment, ack, row);
+        }
+        if self.cc.uses_view() {
+            let acked = queued.saturating_sub(self.scoreboard.sums().all.packets);
+            let delivered = row.as_ref().map_or(0, |row| row.packets);
+            let (echoed, blocks) = (false, false);
+            let applied = AppliedAck { una: ack, acked, delivered, wnd, echoed, blocks };
+            self.report_applied(conn, cx, segment, &applied);
         }
         if ack == self.max {
             timers.stop(Purpose::Retransmit);
@@ -64,6 +73,9 @@ impl SendSide {
         let packets = row.map_or(0, |row| row.packets);
         let change = self.grow(conn, cx.now, ack, packets, nsegs);
         self.advance(conn, cx, ack, wnd, nsegs, change);
+        if self.has_begun_cwr() {
+            self.begin_own_cwr(conn, cx);
+        }
         self.plan_probe_timer_inline(conn, timers, cx.now);
         self.call_output();
         true

@@ -267,6 +267,7 @@ impl SendSide {
         self.totals.fast_recoveries += 1;
         self.rtt.timing = None;
         self.abandon_cwr();
+        self.show_controller(conn, cx.now, una);
         let change = self.cc.on_congested(&self.congested(conn, cx.now, Sign::Loss));
         self.note(conn, cx, change, Cause::FastRetransmit);
     }
