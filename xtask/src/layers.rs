@@ -35,6 +35,7 @@ const LAYERS: &[(&str, u8)] = &[
     ("ackclock-import-inet", 7),
     ("ackclock-runner", 7),
     ("ackclock-export", 8),
+    ("ackclock-foreign-cc", 8),
     ("ackclock-ingest", 9),
     ("ackclock-pages", 10),
     ("ackclock-whatif", 10),
