@@ -159,10 +159,12 @@ pub(crate) fn files_beside(name: &str) -> Files {
         return Files::default();
     }
     let dir = Path::new(name).parent().unwrap_or(Path::new("")).to_owned();
-    Files::new(move |file| {
+    let folder = dir.clone();
+    let files = Files::new(move |file| {
         let path = dir.join(file);
         regular(&path).map_err(|error| format!("cannot read {}: {error}", path.display()))
-    })
+    });
+    files.with_controllers(move |name| foreign_cc::named::controller_with_bytes(name, &folder))
 }
 
 /// Size limit of a file that a scenario names.

@@ -1,5 +1,6 @@
 //! Arguments, with their help.
 
+mod cc;
 mod compare;
 mod generated;
 mod hunt;
@@ -22,6 +23,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+pub(crate) use cc::{CcBuildArgs, CcCommand};
 pub(crate) use compare::GradesArgs;
 pub(crate) use generated::{CompletionsArgs, ManArgs, SchemaArgs};
 pub(crate) use hunt::HuntArgs;
@@ -137,6 +139,9 @@ pub(crate) enum Command {
     /// Build, list and check the real QUIC stacks that hosts of scenarios can be
     #[command(subcommand, after_help = stack::STACK_EXAMPLES)]
     Stack(StackCommand),
+    /// Build and describe congestion controllers in C: a file of Linux's, or your own
+    #[command(subcommand, after_help = cc::CC_EXAMPLES)]
+    Cc(CcCommand),
     /// Serve diagnoses and simulations to a language model (Model Context Protocol)
     Mcp(McpArgs),
     /// Print the JSON schema of what a command prints with --json

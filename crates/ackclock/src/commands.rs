@@ -1,5 +1,6 @@
 //! One file for each command.
 
+mod cc;
 mod compare;
 mod demo;
 mod diagnose;
@@ -67,6 +68,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Compare(args) => compare::run(args),
         Command::Kernel(command) => kernel::run(command),
         Command::Stack(command) => stack::run(command),
+        Command::Cc(command) => cc::run(command),
         Command::Mcp(args) => mcp::run(&args),
         Command::Schema(args) => schema::run(&args),
         Command::Completions(args) => generated::completions(&args),
@@ -100,7 +102,8 @@ fn sender(text: &str) -> Result<::suite::SuiteSender, Failure> {
 /// Resolves the files that a scenario names relative to its directory.
 fn files_beside(scenario: &Path) -> Files {
     let dir = scenario.parent().unwrap_or(Path::new("")).to_owned();
-    Files::new(move |name| input::read_named(&dir.join(name)))
+    let read = dir.clone();
+    cc::with_libraries(Files::new(move |name| input::read_named(&read.join(name))), &dir)
 }
 
 /// Loads the scenario of the arguments with its overrides; all its hosts are models.

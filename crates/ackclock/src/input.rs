@@ -50,15 +50,25 @@ pub(crate) fn is_own(path: &Path) -> bool {
 /// `ackclock mcp` sets it for its calls: a scenario can name further files.
 pub(crate) const ALLOWED_FOLDERS: &str = "ACKCLOCK_ALLOWED_FOLDERS";
 
-/// Returns an error for a file outside of the allowed folders.
+/// The folders of which files may be read; `None` if all may.
 #[expect(clippy::disallowed_methods, reason = "a restriction, not a result")]
-fn require_allowed(path: &Path) -> io::Result<()> {
+fn allowed_folders() -> Option<&'static Vec<PathBuf>> {
     static FOLDERS: OnceLock<Option<Vec<PathBuf>>> = OnceLock::new();
     let folders = FOLDERS.get_or_init(|| {
         let folders = std::env::var_os(ALLOWED_FOLDERS)?;
         Some(std::env::split_paths(&folders).collect())
     });
-    let Some(folders) = folders else { return Ok(()) };
+    folders.as_ref()
+}
+
+/// Is this a call of `ackclock mcp`, which reads files and runs no programs?
+pub(crate) fn is_restricted() -> bool {
+    allowed_folders().is_some()
+}
+
+/// Returns an error for a file outside of the allowed folders.
+fn require_allowed(path: &Path) -> io::Result<()> {
+    let Some(folders) = allowed_folders() else { return Ok(()) };
     let path = fs::canonicalize(path).ok();
     match path.is_some_and(|path| folders.iter().any(|folder| path.starts_with(folder))) {
         true => Ok(()),

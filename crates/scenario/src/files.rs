@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use cc::ExternalAlgorithm;
 use net::trace::{LinkTrace, LinkTraceError};
 use sha2::{Digest, Sha256};
 
@@ -15,17 +16,27 @@ pub(super) const PRESET: &str = "preset:";
 /// Reads a file that a scenario names, or returns an error text.
 pub type ReadFile = dyn Fn(&str) -> Result<Vec<u8>, String> + Send + Sync;
 
+/// Loads the congestion controller in a shared library that a scenario names, and returns the bytes of its file; or an error
+/// text.
+pub type LoadController =
+    dyn Fn(&str) -> Result<(ExternalAlgorithm, Vec<u8>), String> + Send + Sync;
+
 /// The files that a scenario names; none can be read by default.
 #[derive(Clone, Default)]
 pub struct Files {
     read: Option<Arc<ReadFile>>,
+    load: Option<Arc<LoadController>>,
     /// Traces by name: a sweep loads a scenario many times.
     cache: Arc<Mutex<BTreeMap<String, TraceResult>>>,
     /// Other files by name.
     texts: Arc<Mutex<BTreeMap<String, TextResult>>>,
+    /// Controllers in shared libraries by name.
+    libraries: Arc<Mutex<BTreeMap<String, LibraryResult>>>,
 }
 
 type TextResult = Result<(Arc<str>, String), String>;
+
+type LibraryResult = Result<(ExternalAlgorithm, String), String>;
 
 type TraceResult = Result<(LinkTrace, String), String>;
 
@@ -33,6 +44,33 @@ impl Files {
     /// Creates a set of files read by `read`, by the names in the scenario.
     pub fn new(read: impl Fn(&str) -> Result<Vec<u8>, String> + Send + Sync + 'static) -> Self {
         Self { read: Some(Arc::new(read)), ..Self::default() }
+    }
+
+    /// The same, with congestion controllers in shared libraries, loaded by `load`.
+    #[must_use]
+    pub fn with_controllers(
+        mut self,
+        load: impl Fn(&str) -> Result<(ExternalAlgorithm, Vec<u8>), String> + Send + Sync + 'static,
+    ) -> Self {
+        self.load = Some(Arc::new(load));
+        self
+    }
+
+    /// Returns the controller in the shared library of that name; `None` if it is not the name of one.
+    pub(super) fn controller(&self, name: &str) -> Option<Result<ExternalAlgorithm, String>> {
+        if !name.ends_with(".so") && !name.ends_with(".dylib") {
+            return None;
+        }
+        let Some(load) = &self.load else {
+            return Some(Err("controllers in shared libraries cannot be loaded here".to_owned()));
+        };
+        let mut known = self.libraries.lock().unwrap_or_else(PoisonError::into_inner);
+        let fetch = || {
+            let (controller, bytes) = load(name)?;
+            Ok((controller, super::hex(&Sha256::digest(&bytes))))
+        };
+        let found = known.entry(name.to_owned()).or_insert_with(fetch);
+        Some(found.clone().map(|(controller, _)| controller))
     }
 
     /// Returns the text of a file.
@@ -94,6 +132,10 @@ impl Files {
             found.as_ref().ok().map(|(_, sha256)| (name.clone(), sha256.clone()))
         });
         all.extend(read);
+        let libraries = self.libraries.lock().unwrap_or_else(PoisonError::into_inner);
+        all.extend(libraries.iter().filter_map(|(name, found)| {
+            found.as_ref().ok().map(|(_, sha256)| (name.clone(), sha256.clone()))
+        }));
         all.sort();
         all
     }

@@ -256,6 +256,13 @@ fn stack(named: &Located<String>, reader: &mut ScenarioReader) -> Option<StackSp
 /// Sets the congestion control; reports one that the stack does not offer.
 fn set_cc(cc: &Located<String>, stack: &mut StackSpec, reader: &mut ScenarioReader) {
     let external = reader.controllers.iter().copied().find(|one| one.name() == cc.value);
+    let linux = stack.tcp().is_some_and(|tcp| tcp.profile.family == tcp::profile::Family::Linux);
+    if external.is_some_and(|one| one.library().is_some()) && !linux {
+        let message = format!("`{}` has the operations of Linux: it needs Linux's stack", cc.value);
+        let fault = SpannedError::new(cc.span, message);
+        reader.report(fault.hint("profile = \"linux-6.18\" runs it".to_owned()));
+        return;
+    }
     let offered = match stack {
         StackSpec::Tcp(tcp) => {
             let found = external.map_or_else(
@@ -345,7 +352,8 @@ struct CongestionControlType;
 
 impl KeyType for CongestionControlType {
     fn schema(&self) -> Json {
-        json!({ "enum": registry::NAMES })
+        let library = json!({ "type": "string", "pattern": "\\.(so|dylib)$" });
+        json!({ "anyOf": [{ "enum": registry::NAMES }, library] })
     }
 
     fn type_name(&self) -> String {
@@ -364,6 +372,17 @@ impl KeyCodec for CongestionControlType {
         };
         if names.contains(&name.as_str()) {
             return Some(name.clone());
+        }
+        match reader.files.controller(name) {
+            Some(Ok(controller)) => {
+                reader.controllers.push(controller);
+                return Some(name.clone());
+            }
+            Some(Err(message)) => {
+                reader.report(SpannedError::new(node.span, message));
+                return None;
+            }
+            None => {}
         }
         let advice = not_modelled::congestion_control(name);
         let is_real = not_modelled::is_congestion_control(name);

@@ -81,7 +81,7 @@ use tree::TomlNode;
 
 pub use document::ScenarioFile;
 pub use error::ScenarioError;
-pub use files::{Files, ReadFile};
+pub use files::{Files, LoadController, ReadFile};
 pub use kernel::{KernelHost, ProgramHost, TCP_INFO_INTERVAL};
 pub use nearest::nearest;
 pub use noise::{host_noise, missing_noise, with_noise};

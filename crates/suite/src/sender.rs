@@ -77,8 +77,8 @@ impl SuiteSender {
         Self { profile, cc, knobs: Vec::new(), controller: Some(controller) }.checked()
     }
 
-    /// As [`SuiteSender::read`], and a class of the user in Python: `FILE.py:CLASS`, with a profile
-    /// before it or on Linux's stack.
+    /// As [`SuiteSender::read`], and a controller of the user: a class in Python, `FILE.py:CLASS`, or a library,
+    /// `FILE.so`, with a profile before it or on Linux's stack.
     ///
     /// # Errors
     /// Those of [`SuiteSender::read`]; the file cannot be executed or the class is no controller.
@@ -89,6 +89,14 @@ impl SuiteSender {
             Some((name, rest)) if is_profile(name) && !Path::new(name).is_dir() => (name, rest),
             _ => (USER_PROFILE, text),
         };
+        if foreign_cc::named::library_file(class).is_some() {
+            let library =
+                foreign_cc::named::controller(class, Path::new("")).map_err(|message| {
+                    let hint = "`ackclock cc build` makes a library of a C file".to_owned();
+                    SenderError { message, hint }
+                })?;
+            return Self::external(profile, library);
+        }
         let Some((file, name)) = user_controllers::python_class(class) else {
             return Self::read(text);
         };

@@ -159,11 +159,22 @@ fn knob_value(kind: KnobKind, value: &str) -> String {
     }
 }
 
+/// The stack of a controller in a library, unless the recorded sender has Linux's.
+const LIBRARY_PROFILE: &str = "linux-6.18";
+
 /// A sender to compare with: a profile, a profile with its controller, or a controller of the best sender.
 pub(crate) fn compared_sender<'a>(
     name: &'a str,
     best: &BestSender<'a>,
 ) -> (&'a str, Option<&'a str>) {
+    if foreign_cc::named::library_file(name).is_some() {
+        let of_profile = |(profile, _): &(&str, &str)| NAMES.contains(profile);
+        return match name.split_once('/').filter(of_profile) {
+            Some((profile, library)) => (profile, Some(library)),
+            None if best.profile.starts_with("linux") => (best.profile, Some(name)),
+            None => (LIBRARY_PROFILE, Some(name)),
+        };
+    }
     match name.split_once('/') {
         Some((profile, cc)) => (profile, Some(cc)),
         None if is_controller(name) => (best.profile, Some(name)),

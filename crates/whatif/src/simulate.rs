@@ -1,8 +1,10 @@
 //! Runs of fitted scenarios.
 
+use std::path::Path;
+
 use fit::FittedTransfer;
 use runner::stop::{self, StopFlag};
-use scenario::{Overrides, load};
+use scenario::{Files, Overrides, load};
 use sim::scenario::{TapPoint, TapSpec};
 use tcp::profile::Family;
 
@@ -16,7 +18,7 @@ pub(crate) fn simulate(
     fitted: &dyn FittedTransfer,
     stop: StopFlag<'_>,
 ) -> Result<SimulatedTransfer, WhatIfError> {
-    let overrides = Overrides { set: set.to_vec(), ..Overrides::default() };
+    let overrides = Overrides { set: set.to_vec(), files: libraries(), ..Overrides::default() };
     let loaded = load(text, "the fitted scenario", &overrides).map_err(WhatIfError::Scenario)?;
     let mut seen = DeliveryCurve::new(fitted);
     stop::run_shared(&loaded.scenario, &mut seen, stop).map_err(WhatIfError::Run)?;
@@ -32,7 +34,7 @@ pub(crate) fn with_kernels(
     kernels: Option<&KernelRunner<'_>>,
 ) -> Result<Option<TransferResult>, WhatIfError> {
     let Some(run) = kernels else { return Ok(None) };
-    let overrides = Overrides { set: set.to_vec(), ..Overrides::default() };
+    let overrides = Overrides { set: set.to_vec(), files: libraries(), ..Overrides::default() };
     let loaded = load(text, "the fitted scenario", &overrides).map_err(WhatIfError::Scenario)?;
     let linux = loaded.scenario.hosts.first().and_then(|host| host.stack.tcp());
     if linux.is_none_or(|tcp| tcp.profile.family != Family::Linux) {
@@ -43,6 +45,12 @@ pub(crate) fn with_kernels(
     let mut seen = DeliveryCurve::new(fitted);
     run(&scenario, &mut seen).map_err(WhatIfError::Kernel)?;
     Ok(Some(seen.result(fitted).0))
+}
+
+/// Controllers in libraries are looked for where the program was started; a fitted scenario names no other files.
+fn libraries() -> Files {
+    Files::default()
+        .with_controllers(|name| foreign_cc::named::controller_with_bytes(name, Path::new("")))
 }
 
 pub(crate) fn course(bytes: u64, ns: u64) -> TransferResult {

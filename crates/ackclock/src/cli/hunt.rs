@@ -12,6 +12,7 @@ Examples:
   ackclock hunt --cc cubic --goal starvation --without round-trip-ratio
   ackclock hunt --cc cubic --goal delay --limit 4 --seed 2 --json
   ackclock hunt --cc mine.py:Mine --goal loss        a controller of your own
+  ackclock hunt --cc ./tcp_mine.so --goal loss       a kernel's own file (ackclock cc build)
   ackclock hunt --cc cubic --goal delay --space      what the worlds are made of
 
 Exit status: 0 nothing found within the limits; 1 a case was found; 2 an error in arguments or
@@ -21,8 +22,8 @@ files.";
 #[derive(Debug, Args)]
 #[command(after_help = HUNT_EXAMPLES)]
 pub(crate) struct HuntArgs {
-    /// The sender: PROFILE/CC, or reno, cubic, bbr, bbr3 (Linux), newreno (FreeBSD), or a class of your own
-    /// in Python: FILE.py:CLASS, or PROFILE/FILE.py:CLASS
+    /// The sender: PROFILE/CC, or reno, cubic, bbr, bbr3 (Linux), newreno (FreeBSD), or one of your own:
+    /// FILE.py:CLASS in Python, FILE.so of `ackclock cc build`, or these after PROFILE/
     #[arg(long, value_name = "SENDER")]
     pub(crate) cc: String,
     /// What makes a world bad: starvation, utilisation, delay, loss

@@ -9,6 +9,7 @@ Examples:
   ackclock suite rfc9743 --cc bbr                    the verdicts on Linux's BBR version 1
   ackclock suite rfc9743 --cc freebsd-main/cubic --full
   ackclock suite rfc9743 --cc mine.py:Mine           a controller of your own
+  ackclock suite rfc9743 --cc ./tcp_mine.so          a kernel's own file (ackclock cc build)
   ackclock suite rfc9743 --cc bbr --criterion 5.1.3 --full
   ackclock suite rfc9743 --cc bbr --report bbr.html  every figure, with the scenario files
   ackclock suite rfc9743 --cc newreno --knob net.inet.tcp.cc.newreno.beta=80
@@ -151,8 +152,8 @@ pub(crate) struct FlentArgs {
 /// Arguments of a suite.
 #[derive(Debug, Args)]
 pub(crate) struct SuiteArgs {
-    /// The sender under test: PROFILE/CC, or reno, cubic, bbr, bbr3 (Linux), newreno (FreeBSD), or a class
-    /// of your own in Python: FILE.py:CLASS, or PROFILE/FILE.py:CLASS
+    /// The sender under test: PROFILE/CC, or reno, cubic, bbr, bbr3 (Linux), newreno (FreeBSD), or one
+    /// of your own: FILE.py:CLASS in Python, FILE.so of `ackclock cc build`, or these after PROFILE/
     #[arg(long, value_name = "SENDER")]
     pub(crate) cc: String,
     /// Another value of a knob of the sender under test (may be given several times)
