@@ -190,7 +190,7 @@ struct ackclock_cc {
 	uint32_t sndbuf_expand;
 	uint32_t arena_used;
 	uint64_t arena[ACKCLOCK_CC_ARENA / 8];
-	uint64_t guard; /* a stray write behind the arena changes it */
+	uint64_t guard; /* a stray write past the arena changes it */
 };
 
 /* What a library is. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0
  *
  * Makes a library of ackclock-cc.h out of a kernel's own congestion controller: the functions of the stack that it calls,
- * and its operations behind the two functions of the interface. Written for Ackclock from the documented behaviour
+ * and the two functions of the interface around its operations. Written for Ackclock from the documented behaviour
  * (tcp_slow_start, tcp_cong_avoid_ai, tcp_reno_*, tcp_enter_cwr; Ackclock's own linux.rs is the same in Rust). */
 #include "ackclock-linux.h"
 

@@ -204,7 +204,7 @@ fn quiet() {
 }
 
 fn limit(resource: Resource, most: u64) {
-    // At the harder limit the signal could not be told from another end.
+    // At the hard limit the signal would be SIGKILL, as of any other end.
     let limit = libc::rlimit { rlim_cur: most, rlim_max: most + 1 };
     #[expect(unsafe_code, reason = "setrlimit is a function in C")]
     // SAFETY: a valid resource and limit.

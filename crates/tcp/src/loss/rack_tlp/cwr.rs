@@ -89,8 +89,7 @@ impl SendSide {
         self.note(conn, cx, change, Cause::Ecn);
     }
 
-    /// The controller has reduced the window by itself: the stack limits what is sent as after an echo (tcp_enter_cwr),
-    /// but tells the peer nothing.
+    /// The controller has reduced the window by itself: the stack limits what is sent as after an echo (tcp_enter_cwr).
     #[cold]
     pub(super) fn begin_own_cwr<R: Recorder>(&mut self, conn: &Connection, cx: &mut Cx<'_, R>) {
         let input = CwrInput {
