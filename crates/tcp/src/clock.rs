@@ -23,7 +23,7 @@ pub(crate) struct KernelClock {
     timestamp_base: u32,
     /// The timestamp clock advances with each tick (FreeBSD: getmicrouptime), not each millisecond.
     by_ticks: bool,
-    /// Timers are those of Linux's timer wheel.
+    /// Timers are those of Linux's timer wheel, and stamps whole microseconds.
     wheel: bool,
     /// The tick in which a timer of the wheel last fired, plus one (its lower half).
     fired: u32,
@@ -135,10 +135,11 @@ impl KernelClock {
         Duration::from_nanos(self.step.into())
     }
 
-    /// A time as a stamp in whole microseconds (`tcp_clock_us`), where the clock source is coarse.
+    /// A time as a stamp in whole microseconds, as Linux subtracts them (tcp_skb_timestamp_us, `tcp_mstamp`): the
+    /// difference of two stamps is not the time between them in whole microseconds.
     #[inline(always)]
     pub(crate) const fn stamp(&self, at: Instant) -> Instant {
-        if self.step == 1 { at } else { Instant::from_nanos(at.as_nanos() / 1_000 * 1_000) }
+        if self.wheel { Instant::from_nanos(at.as_nanos() - at.as_nanos() % 1_000) } else { at }
     }
 
     /// Is the clock source as fine as time?
@@ -293,6 +294,11 @@ impl KernelClock {
     }
 }
 
+/// Whole microseconds between two of Linux's stamps (tcp_stamp_us_delta).
+pub(crate) const fn stamp_delta(now: Instant, since: Instant) -> u64 {
+    (now.as_nanos() / 1_000).saturating_sub(since.as_nanos() / 1_000)
+}
+
 fn tick_of(nanos: u64, hz: u32) -> u64 {
     scaled(nanos, u64::from(hz), NANOS_PER_SECOND)
 }
@@ -355,6 +361,15 @@ mod tests {
             clock.timestamp(Instant::ZERO + Duration::from_millis(ms))
         };
         assert_eq!((at(100, 8), at(100, 33), at(1_000, 33), at(10_000, 33)), (0, 30, 33, 33));
+    }
+
+    #[test]
+    fn linux_rounds_stamps_and_not_their_difference() {
+        // tcp_stamp_us_delta: 2.0 us between two stamps of 1.999 and 3.000 us, though 1.001 us have passed.
+        let (sent, acked) = (Instant::from_nanos(1_999), Instant::from_nanos(3_000));
+        let micros = |clock: KernelClock| clock.stamp(acked).since(clock.stamp(sent)).as_nanos();
+        let clock = KernelClock::new(250, Duration::ZERO, 0);
+        assert_eq!((micros(clock), micros(clock.with_wheel(true))), (1_001, 2_000));
     }
 
     #[test]

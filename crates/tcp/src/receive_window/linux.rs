@@ -10,6 +10,7 @@ use super::packets::MAX_SKB_FRAGS;
 use super::truesize::{SK_BUFF, least_memory, truesize};
 use super::{Held, QueuedPacket, ReceivedPayload};
 use crate::ack_policy::PushKind;
+use crate::clock::stamp_delta;
 use crate::profile::BufferGrowth;
 
 /// Fraction of the receive buffer for payload before the first packet, in 256ths
@@ -185,8 +186,7 @@ impl Autosizing {
             if data.end < self.window_end {
                 return;
             }
-            let micros = data.now.since(since).as_micros();
-            self.update_rtt(micros.max(1), true);
+            self.update_rtt(stamp_delta(data.now, since).max(1), true);
         }
         self.window_end = data.end + data.window;
         self.window_since = Some(data.now);
@@ -358,7 +358,7 @@ impl Autosizing {
             BufferGrowth::AdvWinScale | BufferGrowth::SpaceAdjust => now,
             BufferGrowth::RcvbufGrow => mstamp,
         };
-        if self.rtt == 0 || mstamp.since(self.space_since).as_nanos() < (self.rtt >> 3) * 1_000 {
+        if self.rtt == 0 || stamp_delta(mstamp, self.space_since) < self.rtt >> 3 {
             return None;
         }
         let unread = match self.growth {
