@@ -205,6 +205,11 @@ impl SendBuffer {
         self.packets.packets_from(begin, max)
     }
 
+    /// Linux: number of packets of the retransmission queue, if any, at most two.
+    pub(crate) fn packets_in_flight(&self) -> u32 {
+        self.packets.in_flight()
+    }
+
     /// Linux: cuts a packet that ends at `end` off the head of the queue (tso_fragment); `data_end`:
     /// the end of the queue.
     pub(crate) fn cut_head(&mut self, end: Offset, data_end: Offset) {

@@ -144,9 +144,11 @@ impl SendSide {
             match waits.flatten() {
                 Some(why) => Err(why),
                 None => {
-                    // tcp_write_xmit: another packet behind it makes one of less than a segment go, as TCP_NAGLE_PUSH
-                    // does while a write goes on.
-                    let free = retransmitting || pushed || (head < mss && head < unsent);
+                    // tcp_write_xmit: another packet after it makes one of less than a segment go, as TCP_NAGLE_PUSH
+                    // does while a write goes on. tcp_mss_split_point: a larger one is cut at whole segments only if
+                    // it is the last one, or if the peer's window is the limit.
+                    let any = head < mss || segments * mss <= room;
+                    let free = retransmitting || pushed || (any && head < unsent);
                     self.whole_segments(conn, head, segments * mss, room, free)
                 }
             }
@@ -332,7 +334,7 @@ impl SendSide {
         let packets = self.buffer.packets_from(begin, self.max);
         let overhead = self.buffer.overhead();
         let held = DeviceLimits::memory(self.max - begin, packets, overhead, split);
-        let in_flight = if self.max > self.una { 2 } else { 0 };
+        let in_flight = if self.max > self.una { self.buffer.packets_in_flight() } else { 0 };
         DeviceLimits { held, most: self.pacing_rate() >> TSQ_SHIFT, in_flight, overhead, split }
     }
 

@@ -209,6 +209,11 @@ impl PacketSizes {
         }
     }
 
+    /// Number of packets of the retransmission queue, at most two; two too if they are not known.
+    pub(super) fn in_flight(&self) -> u32 {
+        if self.flight.len() == 1 { 1 } else { 2 }
+    }
+
     /// Payload that fits `memory` when all of it has been sent.
     pub(super) const fn payload(&self, memory: u64) -> u64 {
         let packet = self.sent as u64;
@@ -486,6 +491,8 @@ mod tests {
         let at = |segments: u64| Offset(1 + segments * MSS);
         for burst in 1..=10 {
             sizes.on_sent(at(2 * burst));
+            // tcp_rtx_queue_empty_or_single_skb
+            assert_eq!(sizes.in_flight(), if burst == 1 { 1 } else { 2 });
         }
         // Segments 5 to 10: a half of a packet, two packets, a half; the block becomes one packet.
         sizes.on_sacked(at(5), at(11));
@@ -494,7 +501,7 @@ mod tests {
         assert_eq!(sizes.flight_end(at(0)), Some(at(2)));
         sizes.on_retransmitted(at(0), at(1));
         assert_eq!((sizes.flight_end(at(0)), sizes.flight_end(at(1))), (Some(at(1)), Some(at(2))));
-        assert_eq!(sizes.flight.len(), 10);
+        assert_eq!((sizes.flight.len(), sizes.in_flight()), (10, 2));
         // Both segments of the next one: it is not cut.
         sizes.on_retransmitted(at(2), at(4));
         assert_eq!(sizes.flight.len(), 10);
