@@ -88,10 +88,11 @@ impl SendSide {
         Some((u64::try_from(rate).unwrap_or(u64::MAX), measured.app_limited))
     }
 
-    /// When data was last sent, or may be sent next if the flow is paced (`tcp_wstamp_ns`).
+    /// When a segment was last sent, or data may be sent next if the flow is paced (`tcp_wstamp_ns`, which
+    /// __tcp_transmit_skb sets for ACKs without data too).
     pub(crate) fn last_departure(&self) -> Instant {
         let paced = self.rates.as_ref().filter(|rates| rates.controls);
-        paced.map_or(self.last.sent, |rates| rates.next_departure)
+        paced.map_or(self.last.sent.max(self.last.acked), |rates| rates.next_departure)
     }
 
     /// `sk_pacing_rate` in bytes per second; 0 while unknown.

@@ -115,6 +115,8 @@ pub(crate) struct RoundTrips {
 pub(crate) struct LastSegments {
     /// When data, a SYN or a FIN was sent.
     pub(crate) sent: Instant,
+    /// Linux: when an ACK without data was sent.
+    pub(crate) acked: Instant,
     /// When a segment was received.
     pub(crate) received: Instant,
 }
@@ -328,7 +330,11 @@ impl SendSide {
             probe: WindowProbe { persisting: false, segment: None },
             rare: LazyBox::default(),
             rtt: RoundTrips { estimator, timing: None, sample: None, samples: 0 },
-            last: LastSegments { sent: Instant::ZERO, received: Instant::ZERO },
+            last: LastSegments {
+                sent: Instant::ZERO,
+                acked: Instant::ZERO,
+                received: Instant::ZERO,
+            },
             usage: WindowUsage { limited: false, max_packets_out: 0, end: Offset(0) },
             pacing: Pacing::default(),
             rates: None,

@@ -148,6 +148,9 @@ impl SendSide {
     /// Records the transmission of a pure ACK.
     #[inline(always)]
     fn note_ack<R: Recorder>(&mut self, conn: &Connection, cx: &mut Cx<'_, R>, at: Offset) {
+        if conn.queues_packets() {
+            self.last.acked = cx.now;
+        }
         if unlikely(self.is_rate_based()) {
             self.ack_departs(cx.now);
         }

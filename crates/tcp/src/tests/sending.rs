@@ -8,6 +8,7 @@ use units::Duration;
 use super::pair::{TcpPair, config};
 use crate::TcpSide;
 use crate::profile::BurstRule;
+use crate::send_buffer::WriteFlags;
 
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -426,4 +427,35 @@ fn linux_does_not_look_at_the_window_in_a_recovery_without_new_data() {
     assert_eq!(pair.read, 8 * 1_448);
     assert_eq!(pair.client.totals().retransmitted_packets, 5);
     assert!(!pair.client.snd.usage.limited);
+}
+
+#[test]
+fn linux_sends_the_rest_of_a_packet_with_others_after_it() {
+    // tcp_mss_split_point: Nagle's rule concerns only the last packet of the queue.
+    let mut client = config("linux-6.12", TcpSide::Client);
+    let BurstRule::Linux(rule) = &mut client.profile.burst else { unreachable!() };
+    rule.min_segments = 10;
+    let mut pair = TcpPair::new(client, config("linux-6.12", TcpSide::Server));
+    pair.run(Duration::from_millis(120));
+    let record = WriteFlags { ends_record: true, more: false };
+    let plain = WriteFlags::default();
+    for (bytes, flags) in
+        [(9 * 1_448, plain), (100, plain), (2 * 1_448 + 400, record), (10 * 1_448, plain)]
+    {
+        pair.with(TcpSide::Client, |cx, end| assert_eq!(end.write_with(cx, bytes, flags), bytes));
+        pair.serve();
+    }
+    assert_eq!(pair.client.snd.packets_in_flight(), 10);
+    let first = pair.forge(Flags::ACK, 1, 1 + 4 * 1_448);
+    assert_eq!(pair.hear(&first)[0].payload, 2 * 1_448 + 400);
+}
+
+#[test]
+fn an_acknowledgment_without_data_is_a_departure() {
+    // __tcp_transmit_skb sets `tcp_wstamp_ns`, from which tcp_tso_should_defer counts a millisecond.
+    let mut pair = TcpPair::of("linux-6.12", "linux-6.12");
+    pair.to_write = 20_000;
+    pair.run(Duration::from_secs(1));
+    let last = pair.log.iter().rposition(|s| s.dir == packet::Dir::Reverse).unwrap();
+    assert_eq!(pair.server.snd.last_departure(), pair.times[last]);
 }
