@@ -45,6 +45,13 @@ impl ReorderingMetric {
         self.seen = self.seen.saturating_add(1);
     }
 
+    /// A timeout with `sacked` packets SACKed, but no recovery: the degree was overestimated (tcp_enter_loss).
+    pub fn on_timeout(&mut self, sacked: u64) {
+        if sacked >= u64::from(INITIAL) {
+            self.metric = self.metric.min(INITIAL);
+        }
+    }
+
     /// A D-SACK reported `packets` duplicate packets.
     pub fn on_duplicate(&mut self, packets: u64) {
         let packets = u32::try_from(packets).unwrap_or(u32::MAX);
@@ -98,5 +105,15 @@ mod tests {
         assert_eq!(reordering.seen(), 3);
         reordering.on_reordered(Offset(1), Offset(1_000_001), 1_000);
         assert_eq!(reordering.metric(), 300);
+    }
+    #[test]
+    fn a_timeout_with_three_packets_sacked_shows_that_the_metric_was_too_high() {
+        // tcp_enter_loss of 6.12.
+        let mut reordering = ReorderingMetric::new();
+        reordering.on_reordered(Offset(1), Offset(10_001), 1_000);
+        reordering.on_timeout(2);
+        assert_eq!(reordering.metric(), 10);
+        reordering.on_timeout(3);
+        assert_eq!((reordering.metric(), reordering.seen()), (3, 1));
     }
 }

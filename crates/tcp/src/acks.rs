@@ -347,12 +347,17 @@ impl SendSide {
         self.cc.windows_buffered().unwrap_or(2)
     }
 
+    /// Packets of one of these windows: one more than the degree of reordering at least (tcp_sndbuf_expand).
+    pub(crate) fn window_buffered(&self, conn: &Connection) -> u64 {
+        (self.cwnd() / conn.mss()).max(u64::from(self.reordering().metric()) + 1)
+    }
+
     fn expand_buffer<R: Recorder>(&mut self, conn: &Connection, cx: &mut Cx<'_, R>) {
         // Is the window full of whole packets? The test needs no division.
         if (self.packets_in_flight() + 1) * conn.mss() > self.cwnd() {
             return;
         }
-        let (windows, packets) = (self.windows_buffered(), self.cwnd() / conn.mss());
+        let (windows, packets) = (self.windows_buffered(), self.window_buffered(conn));
         if let Some(size) = self.buffer.expand(windows, packets) {
             cx.emit(|| Event::SendBuffer { size: size as u32 });
         }

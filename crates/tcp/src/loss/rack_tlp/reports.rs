@@ -29,6 +29,7 @@ impl SendSide {
 
 #[cfg(test)]
 mod tests {
+    use cc::Controller as _;
     use packet::{Flags, SackBlock, SackBlocks, Segment};
     use units::{Duration, SeqNum};
 
@@ -55,6 +56,17 @@ mod tests {
             pair.hear(&Segment { options: blocks.into(), ..report });
         }
         pair
+    }
+
+    #[test]
+    fn the_send_buffer_has_room_for_what_reordering_holds_back() {
+        // tcp_sndbuf_expand: `nr_segs = max_t(u32, nr_segs, tp->reordering + 1)`.
+        let mut pair = received(&[(0, 9, 10), (0, 1, 2)]);
+        assert_eq!(pair.client.snd.reordering().metric(), 9);
+        pair.client.snd.cc.set_window(units::Bytes(4 * 1_460));
+        assert_eq!(pair.client.snd.window_buffered(&pair.client.conn), 10);
+        pair.client.snd.cc.set_window(units::Bytes(12 * 1_460));
+        assert_eq!(pair.client.snd.window_buffered(&pair.client.conn), 12);
     }
 
     #[test]

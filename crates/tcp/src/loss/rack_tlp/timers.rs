@@ -41,6 +41,7 @@ impl RackTlpState {
     /// Marks the flight lost; returns whether the receiver has dropped data that it had SACKed.
     fn on_timeout(&mut self, map: &mut SendMap, input: &TimeoutInput) -> bool {
         let renews = self.renews_undo(input);
+        let disorder = input.recovery_point.is_none() && self.episode.timeout_until.is_none();
         self.begin_frto(input.in_cwr, input.repeated);
         if self.reno {
             self.forget_reno(map);
@@ -55,6 +56,9 @@ impl RackTlpState {
         self.episode.held = false;
         self.holds_back = false;
         self.detector.on_timeout(map, &input.rack);
+        if self.detector.supports_undo() && disorder {
+            self.reordering.on_timeout(map.sums().sacked.packets);
+        }
         self.episode.prr = PrrState::None;
         if renews {
             // tcp_init_undo
