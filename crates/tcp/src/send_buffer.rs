@@ -113,6 +113,11 @@ impl SendBuffer {
         self.notsent_lowat = if bytes == 0 { notsent_lowat(&self.profile) } else { bytes };
     }
 
+    /// Linux: does a writer wait for fewer unsent bytes?
+    pub(crate) const fn has_lowat(&self) -> bool {
+        self.notsent_lowat != u32::MAX
+    }
+
     /// Initialises the buffer for the negotiated segment size.
     pub(crate) fn on_established(
         &mut self,

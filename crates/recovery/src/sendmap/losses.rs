@@ -2,7 +2,9 @@
 
 use units::{Instant, Offset};
 
-use super::segment::{EXPIRED, LOST, PASSED, PROBE, RETRANS, SegmentCount, UNLISTED, WAS_PASSED};
+use super::segment::{
+    EXPIRED, LOST, PASSED, PROBE, RETRANS, SegmentCount, SentSegment, UNLISTED, WAS_PASSED,
+};
 use super::{RetransmitResult, SendMap};
 
 impl SendMap {
@@ -17,6 +19,9 @@ impl SendMap {
     ) -> RetransmitResult {
         let mut retransmission = RetransmitResult::default();
         let Some(mut at) = self.index_of(start) else { return retransmission };
+        let tied =
+            self.segments.back().filter(|last| last.transmissions == 1 && last.sent_at == now);
+        let after = tied.map_or(Offset(0), SentSegment::end);
         if self.segments[at].start < start {
             self.split_segment(at, start);
             at += 1;
@@ -52,7 +57,7 @@ impl SendMap {
                     segment.flags |= PROBE;
                 }
                 let end = segment.end();
-                self.losses.retransmit_order.push(end, now);
+                self.losses.retransmit_order.push(end, now, after);
             }
             at += 1;
         }

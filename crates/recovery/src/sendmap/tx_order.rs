@@ -10,12 +10,33 @@ use super::segment::{EXPIRED, PASSED, SentSegment, UNLISTED, WAS_PASSED};
 /// Transmission time and sequence end: of segments sent together, the lowest is the oldest.
 pub(super) type TxTime = (Instant, Offset);
 
+/// A retransmission.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
+struct RetransmitEntry {
+    /// Sequence end of the segment, which a partial acknowledgment does not change.
+    end: Offset,
+    sent_at: Instant,
+    /// End of the new data sent at the same instant before it, if any: it comes first in Linux's order of transmission
+    /// (`tsorted_sent_queue`), and what it hides has not been passed.
+    after: Offset,
+}
+
+impl RetransmitEntry {
+    const fn time(&self) -> TxTime {
+        (self.sent_at, self.end)
+    }
+
+    /// Was it sent before the segment that was sent at `sent_at` and ends at `end`?
+    fn is_before(&self, sent_at: Instant, end: Offset) -> bool {
+        self.time() < (sent_at, end) && (self.sent_at < sent_at || self.after <= end)
+    }
+}
+
 /// Retransmitted segments in time order. An entry is stale once its segment was SACKed,
 /// acknowledged, marked lost or retransmitted once more.
 #[derive(Debug, Clone, Default, serde::Deserialize, serde::Serialize)]
 pub(super) struct RetransmitOrder {
-    /// Sequence end of a segment, which a partial acknowledgment does not change, and send time.
-    entries: VecDeque<(Offset, Instant)>,
+    entries: VecDeque<RetransmitEntry>,
     /// Entries removed since the creation of the map.
     dropped: u64,
     /// Id, counted from the creation of the map, of the first entry that has not been passed.
@@ -35,13 +56,13 @@ impl RetransmitOrder {
         self.entries.is_empty()
     }
 
-    pub(super) fn push(&mut self, end: Offset, now: Instant) {
-        self.entries.push_back((end, now));
+    pub(super) fn push(&mut self, end: Offset, sent_at: Instant, after: Offset) {
+        self.entries.push_back(RetransmitEntry { end, sent_at, after });
     }
 
     /// Removes acknowledged entries from the front.
     pub(super) fn acknowledge(&mut self, una: Offset, all: bool) {
-        while self.entries.front().is_some_and(|&(end, _)| all || end <= una) {
+        while self.entries.front().is_some_and(|entry| all || entry.end <= una) {
             self.pop();
         }
     }
@@ -58,15 +79,15 @@ impl RetransmitOrder {
 
     /// A retransmitted segment counts as in flight once more, with its send time.
     pub(super) fn reinsert(&mut self, segment: &mut SentSegment, passed_until: TxTime) {
-        let entry = (segment.end(), segment.sent_at);
-        let time = |&(end, sent_at): &(Offset, Instant)| (sent_at, end);
-        let at = self.entries.partition_point(|other| time(other) < time(&entry));
-        if self.entries.get(at) == Some(&entry) {
+        let time = (segment.sent_at, segment.end());
+        let at = self.entries.partition_point(|other| other.time() < time);
+        if self.entries.get(at).is_some_and(|other| other.time() == time) {
             return;
         }
+        let entry = RetransmitEntry { end: time.1, sent_at: time.0, after: Offset(0) };
         self.entries.insert(at, entry);
         self.passed = self.passed.max(self.dropped);
-        if time(&entry) < passed_until {
+        if time < passed_until {
             segment.flags |= PASSED;
             self.passed += 1;
         }
@@ -75,12 +96,12 @@ impl RetransmitOrder {
     /// A segment was split into `lower` and the rest, which ends at `upper_end`.
     pub(super) fn split(&mut self, lower: &SentSegment, upper_end: Offset) {
         // In time order; segments sent together are adjacent.
-        let first = self.entries.partition_point(|&(_, sent_at)| sent_at < lower.sent_at);
+        let first = self.entries.partition_point(|entry| entry.sent_at < lower.sent_at);
         let together = self.entries.range(first..);
-        let mut together = together.take_while(|&&(_, sent_at)| sent_at == lower.sent_at);
-        let Some(nth) = together.position(|&(end, _)| end == upper_end) else { return };
+        let mut together = together.take_while(|entry| entry.sent_at == lower.sent_at);
+        let Some(nth) = together.position(|entry| entry.end == upper_end) else { return };
         let at = first + nth;
-        self.entries.insert(at, (lower.end(), lower.sent_at));
+        self.entries.insert(at, RetransmitEntry { end: lower.end(), ..self.entries[at] });
         self.passed += u64::from(self.dropped + (at as u64) < self.passed);
     }
 }
@@ -128,12 +149,12 @@ impl SendMap {
     }
 
     /// The segment of an entry, unless the entry is stale.
-    fn segment_of(&self, (end, sent_at): (Offset, Instant)) -> Option<usize> {
-        let at = self.index_of_end(end)?;
+    fn segment_of(&self, entry: RetransmitEntry) -> Option<usize> {
+        let at = self.index_of_end(entry.end)?;
         let segment = &self.segments[at];
         let listed = segment.flags & UNLISTED == 0;
         let live = listed && segment.transmissions > 1 && segment.in_flight();
-        let live = live && segment.sent_at == sent_at;
+        let live = live && segment.sent_at == entry.sent_at;
         live.then_some(at)
     }
 
@@ -160,12 +181,12 @@ impl SendMap {
         loop {
             let at = (self.losses.retransmit_order.passed - self.losses.retransmit_order.dropped)
                 as usize;
-            let Some(&(end_of, sent)) = self.losses.retransmit_order.entries.get(at) else { break };
-            if (sent, end_of) >= (sent_at, end) {
+            let Some(&entry) = self.losses.retransmit_order.entries.get(at) else { break };
+            if !entry.is_before(sent_at, end) {
                 break;
             }
-            let segment = self.index_of_end(end_of).map(|at| &mut self.segments[at]);
-            if let Some(segment) = segment.filter(|segment| segment.sent_at == sent) {
+            let segment = self.index_of_end(entry.end).map(|at| &mut self.segments[at]);
+            if let Some(segment) = segment.filter(|segment| segment.sent_at == entry.sent_at) {
                 // rack_log_sack_passed clears the earlier mark.
                 segment.flags = segment.flags & !WAS_PASSED | PASSED;
             }

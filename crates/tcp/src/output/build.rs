@@ -233,9 +233,10 @@ impl SendSide {
                 self.scoreboard.collapse(plan.at, end);
             }
             // Stamped after everything sent at this instant, so that none of it, if it arrives
-            // first, seems to have been sent later: in a kernel no two calls share an instant.
+            // first, seems to have been sent later: in a kernel no two calls share an instant. In a
+            // guest they do, and the lower one was sent first (tcp_skb_sent_after).
             let newest = self.scoreboard.last().map_or(cx.now, |last| last.sent_at().max(cx.now));
-            let at = newest + Duration::from_nanos(1);
+            let at = newest + Duration::from_nanos(u64::from(!conn.is_of_guest()));
             self.rexmt.last_at = at;
             retransmission = self.scoreboard.retransmit(plan.at, end.min(self.max), at, probe);
         }

@@ -46,7 +46,8 @@ struct SendRoom {
 
 impl SendSide {
     /// A burst of new data from `at` to `end` was sent (tcp_event_new_data_sent): a blocked writer may
-    /// have space. Sending frees none, so only the first burst of a call is a reason to look.
+    /// have space (tcp_check_space). Sending frees none, so only the first burst of a call is a reason to look, unless
+    /// the writer waits for fewer unsent bytes.
     #[inline(always)]
     pub(super) fn on_burst_sent<R: Recorder>(
         &mut self,
@@ -61,7 +62,7 @@ impl SendSide {
         if conn.cfg.tso {
             self.buffer.on_burst_sent(end);
         }
-        if at == self.call.nxt_at_call {
+        if at == self.call.nxt_at_call || self.buffer.has_lowat() {
             self.wake_writer(conn, cx);
         }
     }
@@ -300,7 +301,8 @@ impl SendSide {
 
     /// Does a burst of `len` bytes that no write sends wait because the device holds enough
     /// (tcp_small_queue_check)? It was cut off the head of the queue. The device is done with what it
-    /// holds right afterwards, when a writer that waits has written (tcp_tsq_write).
+    /// holds right afterwards, when all packets of the interrupt are processed and a writer that waits has written
+    /// (tcp_tsq_write).
     fn throttles(
         &mut self,
         conn: &Connection,
@@ -312,7 +314,6 @@ impl SendSide {
             return false;
         }
         self.buffer.cut_head(self.nxt + len, self.data_end());
-        self.call.device_done = self.max;
         timers.set(Purpose::Pacing, now);
         true
     }
@@ -521,5 +522,10 @@ impl Connection {
     #[inline]
     pub(crate) fn queues_packets(&self) -> bool {
         self.cfg.profile.rules.sending.queue == SendQueue::Packets
+    }
+
+    /// Is the host the model of a guest, whose card holds packets and whose computation takes no time?
+    pub(crate) fn is_of_guest(&self) -> bool {
+        matches!(self.cfg.profile.burst, BurstRule::Linux(rule) if rule.device_holds)
     }
 }

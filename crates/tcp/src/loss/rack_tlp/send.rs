@@ -69,9 +69,10 @@ impl SendSide {
         )
     }
 
-    /// tcp_tsq_write, when the device or the pacing releases the flow: what is lost may be retransmitted, whatever
-    /// the last acknowledgment released.
+    /// tcp_tsq_write, when the device has sent what it held or the pacing releases the flow: what is lost may be
+    /// retransmitted, whatever the last acknowledgment released.
     pub(crate) const fn release_retransmissions(&mut self) {
+        self.call.device_done = self.max;
         if let LossDetector::RackTlp(loss) = &mut self.loss_detector {
             loss.holds_back = false;
             loss.frto.release();
