@@ -1,6 +1,6 @@
 //! Any one of the controllers, chosen at run time.
 
-use units::{Bytes, Instant, Offset};
+use units::{Bytes, Duration, Instant, Offset};
 
 use crate::bbr3::ProbeDraw;
 use crate::contract::{
@@ -297,6 +297,25 @@ impl AnyController {
     pub fn redraw(&mut self, draw: ProbeDraw) {
         if let AnyKind::Bbr3(cc) = &mut self.which {
             cc.redraw(draw);
+        }
+    }
+
+    /// Replaces the phase in which ProbeBW of BBR version 1 has just begun; nothing with another controller.
+    pub fn set_probe_phase(&mut self, phase: usize) {
+        if let AnyKind::Bbr(cc) = &mut self.which {
+            cc.set_probe_phase(phase);
+        }
+    }
+
+    /// BBR version 1, if it is that.
+    pub fn bbr1(&self) -> Option<&Bbr> {
+        if let AnyKind::Bbr(cc) = &self.which { Some(cc) } else { None }
+    }
+
+    /// Replaces what BBR of the draft drew for its current cycle, which has just begun; nothing with another controller.
+    pub fn redraw_draft(&mut self, rounds: u64, wait: Duration) {
+        if let AnyKind::BbrDraft(cc) = &mut self.which {
+            cc.redraw(rounds, wait);
         }
     }
 

@@ -33,6 +33,8 @@ mod way_back;
 mod words;
 mod writes;
 
+pub use crate::quic::dialects::{DialectGuess, dialects};
+pub use crate::quic::{FitParts, QuicFit};
 pub use beside::FlowBeside;
 pub use conversation::{Conversation, Message};
 pub use fingerprint::PeerSystem;
@@ -40,7 +42,6 @@ pub use fitted::{Basis, FitError, PathFit};
 pub use losses::LossEstimate;
 pub use opening::OpeningFit;
 pub use policer::PolicerFit;
-pub use quic::{FitParts, QuicFit};
 pub use reordering::ReorderingFit;
 pub use senders::{Guess, MAX_EVENTS, guesses};
 pub use text::LossPattern;

@@ -1,5 +1,6 @@
 //! Fits the data of a QUIC connection, from the log of the host that sends them.
 
+pub(crate) mod dialects;
 mod limits;
 mod losses;
 mod messages;

@@ -5,7 +5,7 @@
 //! interface), then `handshake`, `input` and `output`. The sender: `send_stream`, `sent` (packets
 //! in flight), `acks` (ACK processing), `rtt`, [`loss`], [`pto`], `congestion_control` and
 //! `controller`, `rate_based` (BBR), `pacer`. The receiver: `received`, [`ack_policy`], `recv_stream`,
-//! [`flow_control`]. [`real`]: real implementations in place of the model.
+//! [`flow_control`]. [`real`]: real implementations in place of the model. [`replay`]: BBR in the time of a log.
 //!
 //! Not modelled: cryptography (only its bytes are counted), streams beyond one in each direction,
 //! migration, 0-RTT, ECN, and coalescing of packets in one datagram.
@@ -21,6 +21,7 @@ pub mod packet;
 pub mod profile;
 pub mod pto;
 pub mod real;
+pub mod replay;
 pub mod sizes;
 pub mod slow_start;
 

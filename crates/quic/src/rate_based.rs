@@ -328,6 +328,11 @@ impl RateController {
         self.cc.bbr_draft()
     }
 
+    /// Replaces what BBR of the draft drew for its current cycle.
+    pub(crate) fn redraw(&mut self, rounds: u64, wait: Duration) {
+        self.cc.redraw_draft(rounds, wait);
+    }
+
     /// Processes packets declared lost, of that many bytes and number.
     pub(crate) fn on_lost(&mut self, lost: &LostPackets, bytes: u64) -> WindowChange {
         self.settled += bytes;

@@ -24,6 +24,16 @@ impl Bbr {
         self.advance_cycle(now);
     }
 
+    /// Index of the phase of ProbeBW; `None` outside of it.
+    pub fn probe_phase(&self) -> Option<usize> {
+        (self.mode == BbrMode::ProbeBw).then_some(self.cycle_idx)
+    }
+
+    /// Replaces the phase in which ProbeBW has just begun.
+    pub const fn set_probe_phase(&mut self, phase: usize) {
+        self.cycle_idx = phase % PHASES;
+    }
+
     /// `bbr_advance_cycle_phase`.
     fn advance_cycle(&mut self, now: Instant) {
         self.cycle_idx = (self.cycle_idx + 1) % PHASES;

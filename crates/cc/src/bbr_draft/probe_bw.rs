@@ -142,13 +142,28 @@ impl BbrDraft {
 
     /// `PickProbeWait`.
     fn pick_probe_wait(&mut self) {
-        let params = self.params();
         self.rounds_since_probe_up = self.rng.below(2);
-        let long = params.long_rtt.and_then(|from| self.min_rtt.filter(|rtt| *rtt >= from));
-        let [least, more] =
-            long.map_or(params.probe_wait, |rtt| [rtt.saturating_mul(8), rtt.saturating_mul(4)]);
+        let [least, more] = self.probe_waits();
         let drawn = if more.is_zero() { 0 } else { self.rng.below(more.as_nanos()) };
         self.bw_probe_wait = least + Duration::from_nanos(drawn);
+    }
+
+    /// The least time until the next probe, and the random part of it.
+    pub fn probe_waits(&self) -> [Duration; 2] {
+        let params = self.params();
+        let long = params.long_rtt.and_then(|from| self.min_rtt.filter(|rtt| *rtt >= from));
+        long.map_or(params.probe_wait, |rtt| [rtt.saturating_mul(8), rtt.saturating_mul(4)])
+    }
+
+    /// Replaces what was drawn for the current cycle, which has just begun: rounds that count as passed since a probe, and
+    /// the wait until the next.
+    pub const fn redraw(&mut self, rounds: u64, wait: Duration) {
+        (self.rounds_since_probe_up, self.bw_probe_wait) = (rounds, wait);
+    }
+
+    /// When the current cycle of ProbeBW began; `None` outside of ProbeBW.
+    pub fn cycle_began(&self) -> Option<Instant> {
+        self.state.is_probe_bw().then_some(self.cycle_stamp)
     }
 
     /// `InflightWithHeadroom`.

@@ -5,6 +5,7 @@ use core::fmt::Write;
 use diagnose::quic::time;
 use diagnose::quic::{QuicBudget, QuicDiagnosis, QuicLimiter};
 use diagnose::rules::{many, percent, rate, size};
+use fit::DialectGuess;
 use logs::qlog::Vantage;
 use scenario::ReportStyle;
 use serde::ser::SerializeMap;
@@ -87,6 +88,9 @@ impl QuicReport {
         if !analysis.missing.is_empty() {
             let _ = writeln!(out, "  not in the log: {}", analysis.missing.join(", "));
         }
+        if let Some(text) = dialect_text(&self.dialects()) {
+            let _ = writeln!(out, "  {text}");
+        }
         budget(&analysis.budget, view.look, out);
         let site = FindingSite {
             file,
@@ -98,6 +102,12 @@ impl QuicReport {
             cures: &self.cures,
         };
         findings(&self.diagnosis.findings, &site, view.look, out);
+    }
+
+    /// The dialects of BBR by their windows, best first; none if the data of the log were not kept.
+    fn dialects(&self) -> Vec<DialectGuess> {
+        let transfer = self.connection.analysis.transfer.as_deref();
+        transfer.map(fit::dialects).unwrap_or_default()
     }
 
     /// What was transferred, and in which time.
@@ -126,6 +136,24 @@ impl QuicReport {
         let name = if title.is_empty() { group } else { title };
         if name.is_empty() { "QUIC".to_owned() } else { printable(name) }
     }
+}
+
+/// The dialects of BBR whose windows the log has, as text; `None` if it has those of another sender.
+fn dialect_text(guesses: &[DialectGuess]) -> Option<String> {
+    let best = guesses.first().filter(|best| best.fits())?;
+    let off = |guess: &DialectGuess| format!("{:.1} %", 100.0 * guess.misfit);
+    let (equal, others): (Vec<&DialectGuess>, Vec<_>) =
+        guesses.iter().partition(|guess| guess.equals(best));
+    let names: Vec<_> = equal.iter().map(|guess| guess.cc).collect();
+    let mut text = format!("windows like those of {}", names.join(" or "));
+    if equal.len() > 1 {
+        text += ", which cannot be told apart here";
+    }
+    let _ = write!(text, ": {} off in {}", off(best), many(best.windows as u64, "window"));
+    for other in others.iter().take(2) {
+        let _ = write!(text, "; {} {}", other.cc, off(other));
+    }
+    Some(text)
 }
 
 /// Most characters of a name of the log.
@@ -201,12 +229,30 @@ pub(super) struct QuicJson<'a> {
     min_rtt_s: Option<f64>,
     max_congestion_window_bytes: Option<u64>,
     bottleneck_bps: Option<f64>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    bbr_dialects: Vec<DialectJson>,
     time_budget: BudgetJson<'a>,
     not_in_the_log: &'a [&'static str],
     primary: Option<&'static str>,
     findings: Vec<FindingJson>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     cures: Vec<CureJson>,
+}
+
+/// A dialect of BBR.
+#[derive(Serialize)]
+struct DialectJson {
+    cc: &'static str,
+    fits: bool,
+    misfit: f64,
+    windows: usize,
+}
+
+impl DialectJson {
+    fn of(guess: DialectGuess) -> Self {
+        let DialectGuess { cc, misfit, windows } = guess;
+        Self { cc, fits: guess.fits(), misfit, windows }
+    }
 }
 
 struct BudgetJson<'a>(&'a QuicBudget);
@@ -249,6 +295,7 @@ impl QuicReport {
             min_rtt_s: analysis.round_trips.map(|[min, ..]| min as f64 / 1e9),
             max_congestion_window_bytes: analysis.windows.map(|[_, largest, _]| largest),
             bottleneck_bps: analysis.bottleneck.map(|rate| rate * 8.0),
+            bbr_dialects: self.dialects().into_iter().map(DialectJson::of).collect(),
             time_budget: BudgetJson(&analysis.budget),
             not_in_the_log: &analysis.missing,
             primary: self.diagnosis.primary,
