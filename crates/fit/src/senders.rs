@@ -7,8 +7,8 @@
 //! the first byte; they are never set to recorded values.
 //!
 //! The flight of a controller that paces (BBR) is limited by its rate in the recorded round trip,
-//! if that is less than its window. BBR version 3 probes at random times, which are those that match
-//! best (`probe_cycles`); lost is what is retransmitted.
+//! if that is less than its window. BBR version 3 probes at random times, and version 1 begins ProbeBW in a
+//! random phase: those that match best (`probe_cycles`); lost is what is retransmitted.
 //!
 //! Assumptions: recoveries and timeouts start and end as in the capture; the candidate only sets
 //! the window. The window within a FreeBSD recovery is not modelled, so that a timeout within one,
