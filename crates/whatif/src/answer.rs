@@ -1,6 +1,6 @@
 //! The answer before everything else: the recorded time, and the time with the change that shortens it most.
 
-use diagnose::rules::time;
+use diagnose::rules::{size, time};
 use ingest::diagnosis::Validity;
 use report::verdict::{Verdict, VerdictChange};
 use units::Duration;
@@ -25,7 +25,7 @@ impl WhatIf {
             (Some(best), _) => {
                 let change = best.course.time_s / self.recorded.time_s - 1.0;
                 let verb = if change.abs() < NOTABLE { "stays" } else { "becomes" };
-                format!("{recorded} {verb} {} with {}{others}", after(best), best.what)
+                format!("{recorded} {verb} {} as {}{others}", after(best), best.what)
             }
             (None, _) if !self.alternatives.is_empty() => {
                 format!(
@@ -64,7 +64,7 @@ impl WhatIf {
                     "recorded goodput".to_owned(),
                     format!("{:.2} Mbit/s", self.recorded.goodput_bps / 1e6),
                 ),
-                ("bytes".to_owned(), self.recorded.bytes.to_string()),
+                ("bytes".to_owned(), size(self.recorded.bytes)),
             ],
             ..Verdict::default()
         }

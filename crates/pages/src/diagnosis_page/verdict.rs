@@ -21,7 +21,7 @@ pub(super) fn of_tcp(
 ) -> Verdict {
     let budget = &diagnosis.course.budget;
     let parts = Limiter::ALL.map(|limiter| {
-        (budget.of(limiter), limiter.name(), limiter_letter(limiter), colour(limiter))
+        (budget.of(limiter), limiter.key(), limiter_letter(limiter), colour(limiter))
     });
     Verdict {
         sentence: sentence(&file.tcp_answer(judged)),
@@ -38,7 +38,7 @@ pub(super) fn of_quic(file: &FileReport, judged: &QuicReport) -> Verdict {
     let budget = &analysis.budget;
     let parts = QuicLimiter::ALL.map(|limiter| {
         let part = Duration::from_nanos(budget.of(limiter).ns);
-        (part, limiter.name(), quic_limiter_letter(limiter), quic_colour(limiter))
+        (part, limiter.key(), quic_limiter_letter(limiter), quic_colour(limiter))
     });
     let mut facts = vec![("time".to_owned(), time(Duration::from_nanos(analysis.duration())))];
     if analysis.bytes() > 0 {
@@ -63,7 +63,8 @@ fn of_parts(
 ) -> Vec<VerdictPart> {
     let whole: Duration = parts.clone().map(|(part, ..)| part).sum();
     let part = |(part, name, letter, colour): (Duration, &str, char, PartColour)| VerdictPart {
-        name: name.to_owned(),
+        // The names of the JSON are words.
+        name: name.replace('_', " "),
         letter,
         weight: part.as_nanos(),
         text: format!("{}, {}", time(part), time_percent(part, whole)),

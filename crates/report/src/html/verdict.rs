@@ -98,7 +98,7 @@ fn write_change(out: &mut impl Write, change: &VerdictChange, is_large: bool) ->
         }
         None => writeln!(out, "<p class=\"gain quiet\">{after}</p>")?,
     }
-    writeln!(out, "<p class=\"what\">{}</p>", EscapedHtml(&change.what))?;
+    writeln!(out, "<p class=\"what\">with {}</p>", EscapedHtml(&change.what))?;
     if !change.note.is_empty() {
         writeln!(out, "<p class=\"note\">{}</p>", EscapedHtml(&change.note))?;
     }
