@@ -36,7 +36,7 @@ export function goldenCaptures(): string[] {
 }
 
 export function scenarios(): string[] {
-  return below("scenarios").filter((path) => path.endsWith(".toml")).sort();
+  return below("scenarios").filter((path) => path.endsWith(".toml") && !path.endsWith("Cargo.toml")).sort();
 }
 
 /** A capture of about `megabytes` MB, made by a run; its path. */

@@ -81,6 +81,7 @@ CALLS = {
         ["scenario", "check", ROOT / "scenarios/example.toml"],
         ["scenario", "check", ROOT / "docs/samples/unitless.toml"],
     ],
+    "scenario-new": [["scenario", "new", "--list"]],
     "scenario-profiles": [["scenario", "profiles"]],
     "suite": [
         ["suite", "rfc9743", "--cc", "cubic", "--phases", "2", "--criterion", "5.1.1,5.1.2,7.4,7.7"],

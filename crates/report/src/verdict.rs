@@ -20,7 +20,7 @@ pub struct Verdict {
 pub struct VerdictPart {
     /// Its name.
     pub name: String,
-    /// Letter in the bar, so that parts are told apart without colours.
+    /// Letter in the bar, so that parts are distinguished without colours.
     pub letter: char,
     /// Its size, in a unit that all parts have in common.
     pub weight: u64,

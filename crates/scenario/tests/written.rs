@@ -21,6 +21,8 @@ fn scenarios(folder: &Path) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = entries
         .flat_map(|entry| if entry.is_dir() { scenarios(&entry) } else { vec![entry] })
         .filter(|file| file.extension().is_some_and(|end| end == "toml"))
+        // The folder is a crate, too.
+        .filter(|file| !file.ends_with("Cargo.toml"))
         .collect();
     found.sort();
     found

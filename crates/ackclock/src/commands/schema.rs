@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::output::print;
 
 /// Commands with their schemas.
-const SCHEMAS: [(&str, &str); 23] = [
+const SCHEMAS: [(&str, &str); 24] = [
     ("compare", include_str!("../schemas/compare.json")),
     ("diagnose", include_str!("../schemas/diagnose.json")),
     ("diagnose-every", include_str!("../schemas/diagnose-every.json")),
@@ -21,6 +21,7 @@ const SCHEMAS: [(&str, &str); 23] = [
     ("reproduce", include_str!("../schemas/reproduce.json")),
     ("run", include_str!("../schemas/run.json")),
     ("scenario-check", include_str!("../schemas/scenario-check.json")),
+    ("scenario-new", include_str!("../schemas/scenario-new.json")),
     ("scenario-profiles", include_str!("../schemas/scenario-profiles.json")),
     ("suite", include_str!("../schemas/suite.json")),
     ("suite-bbr", include_str!("../schemas/suite-bbr.json")),

@@ -23,7 +23,7 @@ const ABOUT: &str =
 const NEXT: &str = "\
 Without any file:
   ackclock demo                                  a diagnosis and its cure, in a second
-  ackclock run preset:lte                        a scenario that the program has; all: scenario new --list
+  ackclock run preset:lte                        a line whose rate wanders; all: scenario new --list
   ackclock theory mathis --rtt 20ms --loss 0.1%  the throughput that a loss rate allows
   ackclock reproduce                             published findings, simulated
 

@@ -117,7 +117,7 @@ fn missing_file() {
     }
     insta::assert_snapshot!(dir.run(&["run"]).refused(), @r"
     error: no scenario file given
-      help: name it first: FILE.toml
+      help: name it first: FILE.toml, or one that the program has, listed by: ackclock scenario new --list
     ");
     insta::assert_snapshot!(dir.run(&["run", "--tcpdump", "none.toml"]).refused(), @r"
     error: no scenario file given: `none.toml` is read as the host of --tcpdump

@@ -332,6 +332,9 @@ fn scenarios_of_notebooks_are_valid() {
     let mut count = 0;
     for entry in std::fs::read_dir(root.join("examples")).unwrap() {
         let path = entry.unwrap().path();
+        if path.extension().is_none_or(|end| end != "ipynb") {
+            continue;
+        }
         let text = std::fs::read_to_string(&path).unwrap();
         let notebook: serde_json::Value = serde_json::from_str(&text).unwrap();
         for cell in notebook["cells"].as_array().unwrap() {

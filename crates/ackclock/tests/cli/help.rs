@@ -25,7 +25,9 @@ fn check(command: &[String]) -> usize {
         count += 1;
     }
     let listed = text.split_once("\nCommands:\n").map_or("", |(_, rest)| rest);
-    for line in listed.lines().take_while(|line| line.starts_with("  ")) {
+    // A long description goes on in the next line, below its beginning.
+    let listed = listed.lines().take_while(|line| line.starts_with("  "));
+    for line in listed.filter(|line| !line.starts_with("   ")) {
         let name = line.split_whitespace().next().unwrap();
         if name != "help" {
             count += check(&[command, &[name.to_owned()]].concat());

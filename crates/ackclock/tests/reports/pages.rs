@@ -351,9 +351,10 @@ fn a_diagnosis_shows_its_findings_on_the_graph() {
     // 2,781 data packets and as many acknowledgments.
     assert!(browser.number("ackclock.points('file-0-flow-0')") > 4_000.0);
     // The cure has its gain above the findings.
-    let cures = "[...document.querySelectorAll('caption')].find(c => c.textContent.startsWith('Cures')).parentElement.textContent";
-    let shown = browser.text(cures);
-    assert!(shown.contains("net.ipv4.tcp_rmem=\"4096 131072 6291456\"3.27 s7"), "{shown}");
+    let shown = browser.text("document.querySelector('.verdict').innerText");
+    assert!(shown.contains("3.27 s → 7"), "{shown}");
+    assert!(shown.contains("with receiver: net.ipv4.tcp_rmem=\"4096 131072 6291456\""), "{shown}");
+    assert!(shown.contains("receive window 2.86 s, 86 %"), "{shown}");
     let rows = "[...document.querySelectorAll('caption')].find(c => c.textContent === 'Findings').parentElement";
     assert!(browser.text(&format!("{rows}.textContent")).contains("CC401"));
     // Its code jumps to its time in the graph.

@@ -5,7 +5,7 @@
 //! which matches best.
 //!
 //! Assumptions: the application waits where the log shows pauses, and there is no persistent congestion. Windows of Startup are
-//! those of every slow start, so that no dialect is told before one of them has left it.
+//! those of every slow start, so that no dialect is named before one of them has left it.
 
 use cc::bbr_draft::{BbrDraftParams, BbrDraftPhase, DIALECTS};
 use diagnose::quic::transfer::QuicTransfer;

@@ -147,7 +147,7 @@ fn dialect_text(guesses: &[DialectGuess]) -> Option<String> {
     let names: Vec<_> = equal.iter().map(|guess| guess.cc).collect();
     let mut text = format!("windows like those of {}", names.join(" or "));
     if equal.len() > 1 {
-        text += ", which cannot be told apart here";
+        text += ", which cannot be distinguished here";
     }
     let _ = write!(text, ": {} off in {}", off(best), many(best.windows as u64, "window"));
     for other in others.iter().take(2) {

@@ -71,7 +71,7 @@ fn a_verdict_is_a_sentence_a_bar_and_a_gain() {
             whole: "Where the time went".into(),
             parts: vec![
                 part("window", 990, PartColour::Blue),
-                part("nothing", 0, PartColour::Faint),
+                part("of no size", 0, PartColour::Faint),
                 part("rest", 10, PartColour::Hatched),
             ],
             changes: vec![change],
@@ -83,7 +83,7 @@ fn a_verdict_is_a_sentence_a_bar_and_a_gain() {
     // A part too small for its letter has it in the key, and one of no size is absent.
     assert!(html.contains("flex-grow:990\" title=\"window 990 s\">w</span>"), "{html}");
     assert!(html.contains("flex-grow:10\" title=\"rest 10 s\"></span>"), "{html}");
-    assert!(!html.contains("nothing"), "{html}");
+    assert!(!html.contains("of no size"), "{html}");
     assert!(html.contains("<strong class=\"good\">740 ms</strong>"), "{html}");
     assert!(html.contains("style=\"width:22.6%\""), "{html}");
     assert!(html.contains("receiver: &lt;b&gt;"), "{html}");
