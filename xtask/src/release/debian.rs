@@ -11,6 +11,9 @@ use super::{Done, call, put, text};
 /// The architecture by Debian's name.
 const ARCH: &str = if cfg!(target_arch = "aarch64") { "arm64" } else { "amd64" };
 
+/// The time of every file, so that the package has the same bytes each time: the first second of 2026, UTC.
+const EPOCH: &str = "1767225600";
+
 /// What lintian reports and is meant so: a static binary needs no C library.
 const OVERRIDES: &str = "\
 # The binary is static, so that it runs on every distribution.
@@ -56,7 +59,7 @@ pub(super) fn make(
     fs::write(docs.join("copyright"), copyright(&licence("LICENSE-MIT")?)).map_err(text(&docs))?;
     let changes = docs.join("changelog");
     let history = format!(
-        "ackclock ({version}) unstable; urgency=medium\n\n  * See README.md.\n\n -- {}  Thu, 01 Jan 1970 00:00:00 +0000\n",
+        "ackclock ({version}) unstable; urgency=medium\n\n  * See README.md.\n\n -- {}  Thu, 01 Jan 2026 00:00:00 +0000\n",
         publisher.maintainer()
     );
     fs::write(&changes, history).map_err(text(&changes))?;
@@ -75,7 +78,7 @@ pub(super) fn make(
         .args(["--root-owner-group", "--build"])
         .arg(&deb)
         .arg(&file)
-        .env("SOURCE_DATE_EPOCH", "0");
+        .env("SOURCE_DATE_EPOCH", EPOCH);
     call(&mut command)?;
     fs::remove_dir_all(&deb).map_err(text(&deb))?;
     judge(&file, missing)
