@@ -1,5 +1,6 @@
 //! The card of a verdict.
 
+use core::fmt;
 use std::io::{self, Write};
 
 use super::escape::EscapedHtml;
@@ -9,6 +10,15 @@ use crate::verdict::{Verdict, VerdictChange, VerdictPart};
 const LETTER: u128 = 30;
 /// Changes beyond the first are a list.
 const LARGE: usize = 1;
+
+/// Thousandths as per cent.
+struct Percent(u128);
+
+impl fmt::Display for Percent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.0 / 10, self.0 % 10)
+    }
+}
 
 pub(super) fn write(out: &mut impl Write, verdict: &Verdict) -> io::Result<()> {
     writeln!(out, "<section class=\"verdict\" aria-label=\"Verdict\">")?;
@@ -39,21 +49,32 @@ fn write_bar(out: &mut impl Write, verdict: &Verdict) -> io::Result<()> {
     let said = parts.iter().map(|part| format!("{} {}", part.name, part.text));
     let said = said.collect::<Vec<_>>().join("; ");
     writeln!(out, "<p class=\"whole\">{}</p>", EscapedHtml(&verdict.whole))?;
-    write!(out, "<div class=\"timebar\" role=\"img\" aria-label=\"{}\">", EscapedHtml(&said))?;
+    // Attributes of shapes: a page within another may not have styles of its own elements.
+    write!(out, "<svg class=\"timebar\" role=\"img\" aria-label=\"{}\">", EscapedHtml(&said))?;
+    let mut begin = 0;
     for part in &parts {
         let permille = u128::from(part.weight) * 1_000 / whole;
-        let letter = if permille >= LETTER { part.letter.to_string() } else { String::new() };
+        let class = part.colour.class();
         write!(
             out,
-            "<span class=\"{}\" style=\"flex-grow:{}\" title=\"{} {}\">{}</span>",
-            part.colour.class(),
-            permille.max(1),
+            "<rect class=\"{class}\" x=\"{}%\" width=\"{}%\" height=\"100%\"><title>{} {}</title></rect>",
+            Percent(begin),
+            Percent(permille.max(2)),
             EscapedHtml(&part.name),
-            EscapedHtml(&part.text),
-            EscapedHtml(&letter)
+            EscapedHtml(&part.text)
         )?;
+        if permille >= LETTER {
+            let middle = Percent(begin + permille / 2);
+            let letter = part.letter.to_string();
+            write!(
+                out,
+                "<text class=\"{class}\" x=\"{middle}%\" y=\"67%\">{}</text>",
+                EscapedHtml(&letter)
+            )?;
+        }
+        begin += permille;
     }
-    writeln!(out, "</div>\n<ul class=\"timekey\">")?;
+    writeln!(out, "</svg>\n<ul class=\"timekey\">")?;
     for part in &parts {
         writeln!(
             out,
@@ -81,19 +102,15 @@ fn write_change(out: &mut impl Write, change: &VerdictChange, is_large: bool) ->
             )?;
             // Bars of the times, the longer one over the whole width.
             let widest = u64::from(high.max(1_000));
-            let width = |permille: u32| u64::from(permille) * 1_000 / widest;
+            let width = |permille: u32| Percent(u128::from(permille) * 1_000 / u128::from(widest));
             writeln!(
                 out,
-                "<div class=\"times\" aria-hidden=\"true\"><div class=\"was\" \
-                 style=\"width:{}.{}%\"></div><div class=\"is {class}\" \
-                 style=\"width:{}.{}%\"></div><div class=\"may {class}\" \
-                 style=\"width:{}.{}%\"></div></div>",
-                width(1_000) / 10,
-                width(1_000) % 10,
-                width(low) / 10,
-                width(low) % 10,
-                width(high) / 10,
-                width(high) % 10
+                "<svg class=\"times\" aria-hidden=\"true\"><rect class=\"was\" width=\"{}%\" height=\"40%\"/><rect \
+                 class=\"is {class}\" y=\"58%\" width=\"{}%\" height=\"40%\"/><rect class=\"may {class}\" \
+                 y=\"58%\" width=\"{}%\" height=\"40%\"/></svg>",
+                width(1_000),
+                width(low),
+                width(high)
             )?;
         }
         None => writeln!(out, "<p class=\"gain quiet\">{after}</p>")?,
