@@ -1,7 +1,7 @@
 //! The scenarios of this folder as text. A command takes `preset:NAME` where it takes a scenario file, so that the
 //! program runs without the repository.
 
-/// What stands before the name of a sample where a file is expected.
+/// Prefix of the name of a sample where a file is expected.
 pub const PREFIX: &str = "preset:";
 
 /// A scenario that comes with the program.
