@@ -30,6 +30,19 @@ pub struct VerdictPart {
     pub colour: PartColour,
 }
 
+impl VerdictPart {
+    /// A part whose size is a number of things.
+    pub fn count(name: &str, letter: char, count: usize, colour: PartColour) -> Self {
+        Self {
+            name: name.to_owned(),
+            letter,
+            weight: count as u64,
+            text: count.to_string(),
+            colour,
+        }
+    }
+}
+
 /// Colours of parts: those of the palette of plots, and two greys for times in which nothing is limited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(missing_docs, reason = "each is its name")]

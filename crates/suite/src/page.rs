@@ -63,13 +63,7 @@ fn verdict(report: &SuiteReport) -> Verdict {
     ];
     let part = |(kind, name, letter, colour): (CriterionVerdict, &str, char, PartColour)| {
         let count = report.criteria.iter().filter(|one| one.verdict == kind).count();
-        VerdictPart {
-            name: name.to_owned(),
-            letter,
-            weight: count as u64,
-            text: count.to_string(),
-            colour,
-        }
+        VerdictPart::count(name, letter, count, colour)
     };
     Verdict {
         sentence: format!("{}.", summary(report)),

@@ -89,19 +89,22 @@ fn verdict(one: &Comparison, runs: &[GradeRun]) -> Verdict {
             flow.kind().unwrap_or_default()
         ),
     };
-    let part = |name: &str, letter, count: usize, colour| VerdictPart {
-        name: name.to_owned(),
-        letter,
-        weight: count as u64,
-        text: count.to_string(),
-        colour,
-    };
     Verdict {
         sentence,
         whole: format!("{packets} packets"),
         parts: vec![
-            part("the same before the first difference", '=', same, PartColour::Green),
-            part("after it", '!', packets.saturating_sub(same), PartColour::Vermilion),
+            VerdictPart::count(
+                "the same before the first difference",
+                '=',
+                same,
+                PartColour::Green,
+            ),
+            VerdictPart::count(
+                "after it",
+                '!',
+                packets.saturating_sub(same),
+                PartColour::Vermilion,
+            ),
         ],
         ..Verdict::default()
     }
