@@ -313,8 +313,6 @@ fn the_examples_run() {
         assert_eq!(run(&format!("in-process:{library}")), Ok(digest), "{name}");
         digests.push(digest);
     }
-    // One of them may do here what Reno does.
-    digests.sort_unstable();
-    digests.dedup();
-    assert!(digests.len() > 1);
+    // The other halves and adds a segment, which may be here what Reno does.
+    assert_ne!(digests[0], digests[1], "tcp_gentle sends as Reno");
 }
