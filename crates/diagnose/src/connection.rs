@@ -4,8 +4,8 @@ mod opening;
 mod tally;
 
 use packet::wire::Endpoints;
-use packet::{Dir, Flags, SackBlocks, SynOptions};
-use units::{Duration, Instant};
+use packet::{Dir, Flags, SackBlocks, Segment, SynOptions};
+use units::{Duration, Instant, SeqNum};
 
 use crate::analysis::Analysis;
 use crate::capture_point::CaptureDistances;
@@ -27,6 +27,9 @@ const MAX_TIME: Instant = Instant::from_nanos(10 * 365 * 86_400 * 1_000_000_000)
 
 /// Packets collected to estimate the capture point of a connection without a handshake.
 const MAX_WAITING: usize = 256;
+
+/// Most data that a host has sent before the capture has its first.
+const MAX_CLAIM: u32 = 16 << 20;
 
 /// Settings of the analysis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -73,6 +76,10 @@ pub struct ConnectionAnalyzer {
     distances: Option<CaptureDistances>,
     waiting: Vec<CapturedPacket>,
     halves: [Option<Box<HalfConnection>>; 2],
+    /// Where the sequence numbers of each host's packets before its first data say that it is, and since when.
+    claimed: [Option<(SeqNum, Instant)>; 2],
+    /// The last timestamp of each host before the first data of the other, and when it was first captured.
+    stamps: [Option<(u32, Instant)>; 2],
     states: KernelStateSummary,
     events: ConnectionEvents,
     exchange: ExchangeLog,
@@ -95,6 +102,8 @@ impl ConnectionAnalyzer {
             distances: None,
             waiting: Vec::new(),
             halves: [None, None],
+            claimed: [None, None],
+            stamps: [None, None],
             states: KernelStateSummary::default(),
             events: ConnectionEvents::default(),
             exchange: ExchangeLog::default(),
@@ -213,8 +222,12 @@ impl ConnectionAnalyzer {
         let dir = segment.dir;
         if segment.payload > 0 && self.halves[dir as usize].is_none() {
             self.halves[dir as usize] =
-                Some(Box::new(HalfConnection::new(self.begin(dir), segment.seq)));
+                Some(Box::new(HalfConnection::new(self.begin(packet), segment.seq)));
         }
+        if segment.payload == 0 && self.halves[dir as usize].is_none() {
+            self.claim(segment, packet.at);
+        }
+        self.first_stamp(segment, packet.at);
         let start = self.start();
         let (forward, reverse) = self.halves.split_at_mut(1);
         let (own, peer) = match dir {
@@ -257,12 +270,44 @@ impl ConnectionAnalyzer {
         }
     }
 
+    /// Keeps the timestamp of a packet before the first data of the other host, and when it was first captured.
+    fn first_stamp(&mut self, segment: &Segment, at: Instant) {
+        let peer = segment.dir.reversed() as usize;
+        let (None, Some(stamps)) = (&self.halves[peer], segment.timestamps) else { return };
+        let kept = &mut self.stamps[segment.dir as usize];
+        if kept.is_none_or(|(stamp, _)| stamp != stamps.val) {
+            *kept = Some((stamps.val, at));
+        }
+    }
+
+    /// How long before `packet` the other host sent what it echoes, if that was its last timestamp.
+    fn echoed_by(&self, packet: &CapturedPacket) -> Option<Duration> {
+        let (stamp, at) = self.stamps[packet.segment.dir.reversed() as usize]?;
+        let echoes = packet.segment.timestamps.is_some_and(|stamps| stamps.ecr == stamp);
+        echoes.then(|| packet.at.since(at))
+    }
+
+    /// Takes the sequence number of a packet without data before the first data of its host: one beyond the SYN says that
+    /// the host has sent some.
+    fn claim(&mut self, segment: &Segment, at: Instant) {
+        let Some(syn) = self.opening.syn[segment.dir as usize] else { return };
+        let ahead = segment.seq.0.wrapping_sub(syn.seq.0.wrapping_add(1));
+        let is_sent = ahead > 0 && ahead < MAX_CLAIM && !segment.flags.has(Flags::FIN);
+        let claimed = &mut self.claimed[segment.dir as usize];
+        if is_sent && segment.flags.has(Flags::ACK) {
+            let since = claimed.map_or(at, |(_, since)| since);
+            *claimed = Some((segment.seq, since));
+        }
+    }
+
     /// Time of the first packet.
     fn start(&self) -> Instant {
         self.first.map_or(Instant::ZERO, |first| first.at)
     }
 
-    fn begin(&self, dir: Dir) -> StartConditions {
+    /// The conditions when `packet` has the first data of its direction.
+    fn begin(&self, packet: &CapturedPacket) -> StartConditions {
+        let dir = packet.segment.dir;
         let distances = self.distances.unwrap_or_default();
         let opened = self.opening.opened;
         let established_at = opened.map(|at| {
@@ -286,6 +331,9 @@ impl ConnectionAnalyzer {
             isn: self.opening.syn[dir as usize].map(|syn| syn.seq),
             first: self.start(),
             established_at,
+            syn_repeated: self.opening.is_repeated(),
+            echoed: self.echoed_by(packet),
+            claimed: self.claimed[dir as usize],
             turns: self.settings.turns,
         }
     }

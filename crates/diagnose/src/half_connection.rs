@@ -17,6 +17,7 @@ mod activity;
 mod counters;
 mod data;
 mod idle;
+mod lost_flight;
 mod numbering;
 mod one_way;
 mod recovery;
@@ -42,6 +43,7 @@ use counters::{
     CapturedBytes, Deliveries, EcnEchoes, MissingBefore, SegmentSize, TransferCounters,
 };
 use idle::IdleTimes;
+use lost_flight::LostFlight;
 use numbering::StreamNumbering;
 use one_way::OneWayDelay;
 use recovery::RecoveryLog;
@@ -86,6 +88,12 @@ pub(crate) struct StartConditions {
     pub(crate) first: Instant,
     /// Time from which the sender could send data.
     pub(crate) established_at: Option<Instant>,
+    /// A SYN, or its answer, was sent more than once.
+    pub(crate) syn_repeated: bool,
+    /// How long before its first data the peer had sent the packet that they echo; `None` if it is unknown.
+    pub(crate) echoed: Option<Duration>,
+    /// Where the sequence numbers of packets before the first data said that the sender was, and since when.
+    pub(crate) claimed: Option<(SeqNum, Instant)>,
     /// Limit of the recorded sender events.
     pub(crate) turns: usize,
 }
@@ -123,16 +131,27 @@ pub(crate) struct HalfConnection {
     /// Delays of the ACKs between the receiver and the capture point, and of the data between the sender and it.
     ways: [OneWayDelay; 2],
     missing: MissingBefore,
+    lost_flight: LostFlight,
 }
 
 impl HalfConnection {
     pub(crate) fn new(begin: StartConditions, first_seq: SeqNum) -> Self {
         let mut rtt = RoundTrip::default();
         rtt.opening(begin.rtt_to_receiver, begin.rtt_to_sender);
+        let is_away = matches!(begin.point, CapturePoint::Receiver | CapturePoint::Middle);
+        let is_unknown = begin.rtt_to_sender.is_none() && is_away;
+        if let Some(took) = begin.echoed.filter(|_| is_unknown) {
+            rtt.bound_by_first_data(took);
+        }
+        let numbers = StreamNumbering::new(&begin, first_seq);
+        let mut lost_flight = LostFlight::default();
+        if let Some((seq, since)) = begin.claimed {
+            lost_flight.claim(numbers.offset(seq, ORIGIN), since);
+        }
         Self {
             begin,
             progress: StreamProgress::default(),
-            numbers: StreamNumbering::new(&begin, first_seq),
+            numbers,
             segment: SegmentSize::new(begin.mss),
             board: Scoreboard::default(),
             window: PeerWindow::default(),
@@ -150,6 +169,7 @@ impl HalfConnection {
             stamps: DataStamps::default(),
             ways: [OneWayDelay::default(), OneWayDelay::default()],
             missing: MissingBefore::default(),
+            lost_flight,
         }
     }
 
@@ -168,10 +188,10 @@ impl HalfConnection {
         (self.acks.acked >= self.board.nxt).then_some(self.acks.acked_at)
     }
 
-    /// Packets that this host sent before the last one and that the capture does not have, if it numbers
-    /// its packets.
+    /// Whether this host sent packets before the last one that the capture does not have: its numbers of packets show
+    /// it, or its timer sent the last one.
     pub(crate) fn is_preceded_by_missing(&self) -> bool {
-        self.missing.has_packets()
+        self.missing.has_packets() || self.lost_flight.is_of_timer(self.last.frame)
     }
 
     /// Time at which the sender received the ACK of all its data; `None` if some are outstanding.

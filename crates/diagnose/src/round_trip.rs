@@ -24,6 +24,8 @@ pub(crate) struct RoundTrip {
     /// Smoothed as RFC 6298 does.
     pub(crate) smoothed: Option<Duration>,
     pub(crate) samples: u64,
+    /// What the round trip to the sender is at most, by the first data.
+    bound: Option<Duration>,
     min_to_receiver: Option<Duration>,
     min_to_sender: Option<Duration>,
     /// Shortest round trip to the sender in the last two windows of 16 samples; it delays the
@@ -127,9 +129,22 @@ impl RoundTrip {
         self.recent_to_sender.iter().flatten().min().copied()
     }
 
-    /// The smoothed round-trip time, or else the shortest; 0 without a sample.
+    /// The smoothed round-trip time, or else the shortest, or else its bound; 0 without any.
     pub(crate) fn usual(&self) -> Duration {
-        self.smoothed.or(self.min).unwrap_or_default()
+        self.smoothed.or(self.least()).unwrap_or_default()
+    }
+
+    /// The shortest round-trip time; before the first sample the bound of its part to the sender, if there is one.
+    pub(crate) fn least(&self) -> Option<Duration> {
+        self.min.or(self.bound)
+    }
+
+    /// The first data answer a packet that passed here this time ago: a bound of the round trip to the sender, since its
+    /// application may have delayed them.
+    pub(crate) fn bound_by_first_data(&mut self, took: Duration) {
+        let took = took.min(MAX_RTT);
+        self.bound = Some(took);
+        self.min_to_sender.get_or_insert(took);
     }
 
     fn sample(&mut self, took: Duration) {

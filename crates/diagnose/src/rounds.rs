@@ -198,13 +198,12 @@ impl RoundLog {
         self.spent[what as usize] += time;
     }
 
-    /// Accounts for at most `time` of the last round as `to` instead of `from`.
-    pub(crate) fn move_last(&mut self, from: TimeUse, to: TimeUse, time: Duration) {
-        if let Some(round) = self.done.last_mut() {
-            let time = time.min(round.of(from));
-            round.time_by_use[from as usize] -= time;
-            round.time_by_use[to as usize] += time;
-        }
+    /// Accounts for at most `time` of the last round, or of the first one, as `to` instead of `from`.
+    pub(crate) fn move_before(&mut self, from: TimeUse, to: TimeUse, time: Duration) {
+        let round = self.done.last_mut().unwrap_or(&mut self.now);
+        let time = time.min(round.of(from));
+        round.time_by_use[from as usize] -= time;
+        round.time_by_use[to as usize] += time;
     }
 
     /// The next round trip waited so long on its way back.

@@ -24,6 +24,7 @@ pub(crate) struct TestConnection {
     pub(crate) ttl: [u8; 2],
 }
 
+mod lost_flights;
 mod paths;
 mod rests;
 mod wild;

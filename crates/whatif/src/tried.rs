@@ -353,7 +353,7 @@ fn outages(fitted: &PathFit, path: &FittedPath<'_>, tried: &TriedCures) -> Optio
     let of_losses = tried.proof.costs.iter().filter(|one| one.code.starts_with("CC20"));
     let others = of_losses.map(|one| one.least.as_secs_f64()).fold(0.0, f64::max);
     let is_most =
-        without.prediction.validity == Validity::Figure && saved * 2.0 >= others && saved > 0.0;
+        without.prediction.validity != Validity::None && saved * 2.0 >= others && saved > 0.0;
     is_most.then_some(LossProcess::Outages { longest, count: losses.outages.len() as u64 })
 }
 

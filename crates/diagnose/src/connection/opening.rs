@@ -104,6 +104,11 @@ impl ConnectionOpening {
         })
     }
 
+    /// Whether a SYN, or its answer, was sent more than once.
+    pub(super) const fn is_repeated(&self) -> bool {
+        self.syns > 1 || self.answers > 1
+    }
+
     /// Both SYNs, by direction, if all of their options were captured.
     fn both(&self) -> Option<[&Syn; 2]> {
         let [Some(one), Some(other)] = &self.syn else { return None };

@@ -133,6 +133,11 @@ impl LastPackets {
         self.ack.max(self.sent)
     }
 
+    /// Time since the sender sent data.
+    pub(super) fn silence_of_data(&self, at: Instant) -> Duration {
+        at.since(self.sent)
+    }
+
     /// Time since the sender sent or received something.
     pub(super) fn silence_before(&self, at: Instant) -> Duration {
         at.since(self.latest())

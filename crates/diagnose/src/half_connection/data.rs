@@ -5,6 +5,7 @@ use units::{Duration, Instant, Offset};
 
 use super::activity::StreamProgress;
 use super::idle::IdleTime;
+use super::retransmissions::MIN_RTO;
 use super::window::WindowClosure;
 use super::{AckSummary, FrameTime, HalfConnection, RTO_SLOP};
 use crate::CapturedPacket;
@@ -48,7 +49,7 @@ impl HalfConnection {
         let segment = &packet.segment;
         self.missing.next(packet.id);
         if segment.payload == 0 {
-            return self.on_empty_segment(segment);
+            return self.on_empty_segment(packet);
         }
         self.release(packet.at, segment.timestamps.map(|stamps| stamps.ecr));
         let at = packet.at.max(self.rounds.since());
@@ -122,7 +123,7 @@ impl HalfConnection {
         let is_alone = self.board.flight() < 2 * self.segment.mss || self.last.has_drained();
         let is_late = |least: Duration| at.since(self.last.sent) > least / 4;
         // Without any round trip nothing shows what is late, and the shortest decides later.
-        let quiet = is_alone && self.rtt.min.is_some_and(is_late);
+        let quiet = is_alone && self.rtt.least().is_some_and(is_late);
         if self.rtt.echo(at, echo, whole, quiet)
             && whole
             && let Some(latest) = self.rtt.latest
@@ -152,11 +153,14 @@ impl HalfConnection {
     }
 
     /// Processes a segment without payload: a FIN or a probe.
-    fn on_empty_segment(&mut self, segment: &Segment) {
+    fn on_empty_segment(&mut self, packet: &CapturedPacket) {
+        let segment = &packet.segment;
         let nxt = self.board.nxt;
         let start = self.numbers.offset(segment.seq, nxt);
         if segment.flags.has(Flags::FIN) {
             self.numbers.fin = Some(start);
+        } else if start > nxt && segment.flags.has(Flags::ACK) && !self.is_jump(start) {
+            self.lost_flight.claim(start, packet.at);
         } else if segment.flags == Flags::ACK && start + 1 == nxt && self.board.is_all_acked() {
             self.probe();
         }
@@ -187,7 +191,8 @@ impl HalfConnection {
     fn on_new_data(&mut self, data: CapturedData) {
         let CapturedData { now, start, end, stamp } = data;
         self.missing.on_new_data(start > self.board.nxt);
-        self.account_until_new_data(now, stamp);
+        self.account_until_new_data(now, (start, end), stamp);
+        self.lost_flight.on_new_data(self.board.nxt, (start, end));
         self.stamps.push(stamp, now.at);
         self.rounds.begin_if_acked(now, self.board.nxt);
         self.progress.begin();
@@ -218,19 +223,26 @@ impl HalfConnection {
     }
 
     /// Lower bound of a retransmission timeout.
-    fn timeout(&self) -> Duration {
+    pub(super) fn timeout(&self) -> Duration {
         self.rtt.usual() + RTO_SLOP
     }
 
     /// Accounts for the time that ends with new data.
-    fn account_until_new_data(&mut self, now: FrameTime, stamp: u32) {
+    fn account_until_new_data(&mut self, now: FrameTime, range: (Offset, Offset), stamp: u32) {
         let at = now.at;
         let reaction = self.reaction();
+        let repeated_by_timer =
+            self.lost_flight.repeated_by_timer(range.1, at).filter(|_| range.0 <= self.board.nxt);
         if !self.progress.has_begun() {
-            return self.account_until_first_data(now, reaction);
+            return self.account_until_first_data(now, reaction, repeated_by_timer);
         }
         if let Some(loss) = self.recovery.time_use() {
             return self.spend(loss, at);
+        }
+        if let Some(since) = repeated_by_timer.filter(|_| self.last.silence_of_data(at) >= MIN_RTO)
+        {
+            self.idle.suspected_timeout = None;
+            return self.spend_unseen_timeout(now, since);
         }
         if let Some(idle) = self.idle.suspected_timeout.take() {
             self.check_suspected_timeout(idle, at, stamp);
@@ -267,7 +279,12 @@ impl HalfConnection {
     }
 
     /// Accounts for the time that ends with the first data.
-    fn account_until_first_data(&mut self, now: FrameTime, reaction: Duration) {
+    fn account_until_first_data(
+        &mut self,
+        now: FrameTime,
+        reaction: Duration,
+        repeated_by_timer: Option<Instant>,
+    ) {
         let at = now.at;
         let last_use = match self.begin.established_at {
             Some(open) => {
@@ -276,6 +293,20 @@ impl HalfConnection {
                 if let Some(asked) = self.begin.asked_at.filter(|&asked| asked <= at) {
                     self.spend(TimeUse::Idle, asked);
                 }
+                if let Some(since) = repeated_by_timer {
+                    return self.spend_unseen_timeout(now, since);
+                }
+                let length = at.since(self.rounds.since());
+                // Its first flight may have been lost.
+                let may_be = self.is_behind_losses() && length >= MIN_RTO;
+                let idle = IdleTime {
+                    length,
+                    end: at,
+                    is_unfinished: false,
+                    is_asked: true,
+                    counted_as: TimeUse::Application,
+                };
+                self.idle.suspected_timeout = may_be.then_some(idle);
                 let is_late = at.since(self.rounds.since()) > reaction;
                 if is_late { TimeUse::Application } else { TimeUse::Opening }
             }
@@ -283,6 +314,20 @@ impl HalfConnection {
         };
         self.spend(last_use, at);
         self.rounds.log.now.frame = now.frame;
+    }
+
+    /// Accounts for a silence that ends with the data of an expired timer: the data before were lost before the capture
+    /// point, which the sender sent from `since` on.
+    fn spend_unseen_timeout(&mut self, now: FrameTime, since: Instant) {
+        self.spend(TimeUse::Timeout, now.at);
+        if self.progress.has_begun() {
+            self.rounds.begin(now, RoundOrigin::Timeout, self.board.nxt);
+        } else {
+            self.rounds.log.now.before = RoundOrigin::Timeout;
+            self.rounds.log.now.frame = now.frame;
+        }
+        self.infer_episode(now, since, false);
+        self.lost_flight.on_expiry(2, now.frame);
     }
 
     /// Whether the ACK of the oldest outstanding data is later than any so far.
@@ -321,12 +366,12 @@ impl HalfConnection {
             self.rounds.begin(now, RoundOrigin::Idle, self.board.nxt);
             let rest = SenderEventKind::Rest(at.since(self.last.sent));
             self.record(at, rest, self.board.una, AckSummary::default());
-            // After a request it was the sender that waited.
-            let may_be =
-                self.is_behind_losses() && asked_at.is_none() && !self.idle.has_request(at);
-            let is_unfinished = self.is_loss_before(at);
-            let idle = IdleTime { length: pause, end: at, is_unfinished };
-            self.idle.suspected_timeout = may_be.then_some(idle);
+            // After a request it was the sender that waited, unless it sends like one whose timer has expired.
+            let is_asked = asked_at.is_some() || self.idle.has_request(at);
+            let is_unfinished = !is_asked && self.is_loss_before(at);
+            let counted_as = TimeUse::Idle;
+            let idle = IdleTime { length: pause, end: at, is_unfinished, is_asked, counted_as };
+            self.idle.suspected_timeout = self.is_behind_losses().then_some(idle);
         } else {
             self.idle.pauses.add(pause, now.frame);
             self.spend(TimeUse::Application, at);
@@ -338,7 +383,8 @@ impl HalfConnection {
     fn was_delayed(&mut self, all_acked_at: Instant, now: FrameTime, stamp: u32) -> bool {
         let at = now.at;
         // Without any round trip nothing shows what is late.
-        if self.rtt.min.is_none() || at.since(all_acked_at) <= self.rtt.usual().max(self.reaction())
+        if self.rtt.least().is_none()
+            || at.since(all_acked_at) <= self.rtt.usual().max(self.reaction())
         {
             return false;
         }
@@ -350,11 +396,23 @@ impl HalfConnection {
         // of packets shows that it sent some in the silence which never arrived.
         let is_unfinished = !self.last.has_drained() || self.missing.in_stream;
         let is_lost = is_unfinished && self.is_loss_before(at);
-        if is_lost {
+        let is_known = self.missing.in_stream && self.lost_flight.explains_gap();
+        if is_lost && !is_known {
             // Two expiries of the timer or more take three timeouts, for each is twice as long as the one before: an
             // outage.
             let is_tail = at.since(all_acked_at) < self.timeout() * 2;
+            let length = at.since(self.rounds.since());
             self.infer_episode(now, self.rounds.since(), is_tail);
+            self.lost_flight.on_expiry(2, now.frame);
+            // What follows shows whether that was the end of a flight, or all of it.
+            let idle = IdleTime {
+                length,
+                end: at,
+                is_unfinished: false,
+                is_asked: false,
+                counted_as: TimeUse::Timeout,
+            };
+            self.idle.suspected_timeout = is_tail.then_some(idle);
         }
         is_lost
     }

@@ -2,6 +2,7 @@
 
 use units::{Duration, Instant};
 
+use crate::rounds::TimeUse;
 use crate::stalls::AckStalls;
 
 /// Pauses of the application.
@@ -29,6 +30,10 @@ pub(super) struct IdleTime {
     pub(super) end: Instant,
     /// The packets before it show that the sender had more to send, or sent more.
     pub(super) is_unfinished: bool,
+    /// The receiver has asked for more since.
+    pub(super) is_asked: bool,
+    /// What it was taken for.
+    pub(super) counted_as: TimeUse,
 }
 
 /// The sender without data in flight.

@@ -43,6 +43,8 @@ pub(super) struct Retransmission {
     pub(super) frame: u64,
     pub(super) packets: u64,
     pub(super) trigger: RecoveryTrigger,
+    /// Expiries of the timer in the silence before it.
+    pub(super) expiries: u32,
     /// An earlier copy had arrived.
     pub(super) is_spurious: bool,
     /// Its data had been acknowledged.
@@ -123,6 +125,32 @@ impl RecoveryLog {
         true
     }
 
+    /// Continues an expiry of which only the silence was seen, until data before `end` are acknowledged; false if the last
+    /// episode is another.
+    pub(super) fn resume_inferred(&mut self, end: Offset) -> bool {
+        let last = self.episodes.last_mut().filter(|_| self.more_episodes == 0);
+        let is_inferred = |last: &&mut RecoveryEpisode| {
+            last.trigger == RecoveryTrigger::Inferred && last.over && !last.tail
+        };
+        let Some(last) = last.filter(is_inferred) else { return false };
+        last.over = false;
+        self.begin(end);
+        true
+    }
+
+    /// The end of a flight whose loss was inferred was all of it: its sender had more to send, in a window of one segment.
+    pub(super) fn tail_is_flight(&mut self) {
+        if let Some(last) = self.episodes.last_mut().filter(|last| last.tail) {
+            (last.tail, last.timeouts) = (false, 1);
+        }
+    }
+
+    /// How often the timer has doubled: the expiries since the last ACK, 16 at most.
+    pub(super) fn doublings(&self) -> u32 {
+        let last = self.episodes.last().filter(|last| self.is_in_timeout() && !last.over);
+        last.map_or(0, |last| last.timeouts.min(16))
+    }
+
     /// Begins a recovery that ends when `recover` is acknowledged.
     pub(super) const fn begin(&mut self, recover: Offset) {
         self.set_open(true);
@@ -153,9 +181,11 @@ impl RecoveryLog {
             episode.acked_before += if sent.is_acked { sent.packets } else { 0 };
             episode.frames.1 = sent.frame;
             if sent.trigger == RecoveryTrigger::Timer {
-                episode.timeouts += 1;
-                episode.unanswered_timeouts += 1;
-                episode.trigger = RecoveryTrigger::Timer;
+                episode.timeouts += sent.expiries;
+                episode.unanswered_timeouts += sent.expiries;
+                if episode.trigger != RecoveryTrigger::Inferred {
+                    episode.trigger = RecoveryTrigger::Timer;
+                }
             }
         }
         self.open.push(sent.range, sent.at, sent.packets, index as u32, sent.is_spurious);

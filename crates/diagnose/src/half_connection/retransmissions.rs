@@ -5,6 +5,7 @@ use units::{Duration, Instant};
 
 use super::data::CapturedData;
 use super::idle::IdleTime;
+use super::lost_flight::expiries;
 use super::recovery::Retransmission;
 use super::{AckSummary, FrameTime, HalfConnection, MAX_RTO, RTO_SLOP};
 use crate::episodes::{RecoveryEpisode, RecoveryTrigger};
@@ -14,7 +15,7 @@ use crate::sender_events::SenderEventKind;
 
 /// Shortest retransmission timeout (Linux: 200 ms, FreeBSD: 230 ms, RFC 6298: 1 s), less a margin for
 /// measurement.
-const MIN_RTO: Duration = Duration::from_millis(190);
+pub(super) const MIN_RTO: Duration = Duration::from_millis(190);
 
 /// Segments of a window that an idle time does not reduce to one.
 const LEAST_WINDOW: u64 = 4;
@@ -70,6 +71,14 @@ impl HalfConnection {
                     self.on_delivered(at, data.len());
                 }
                 let trigger = self.trigger(&data, earlier.copies, earlier.last_at);
+                // Copies between this one and the last may have been lost before the capture point.
+                let silence = at.since(self.recovery.waits_since(self.last.latest()));
+                let is_acked = data.end <= self.board.una;
+                let timeout = self.timeout() * (1 << self.recovery.doublings());
+                let expiries = match self.is_behind_losses() && !is_acked {
+                    true => expiries(silence, timeout),
+                    false => 1,
+                };
                 self.on_retransmission(
                     data.now,
                     Retransmission {
@@ -78,8 +87,9 @@ impl HalfConnection {
                         frame: data.now.frame,
                         packets,
                         trigger,
+                        expiries,
                         is_spurious: spurious,
-                        is_acked: data.end <= self.board.una,
+                        is_acked,
                     },
                 );
             }
@@ -157,6 +167,10 @@ impl HalfConnection {
         }
         if self.recovery.is_open() {
             self.rounds.begin_if_acked(now, nxt);
+        } else if let Some(end) = self.lost_flight.flight_of(sent.range)
+            && self.recovery.resume_inferred(end)
+        {
+            // The rest of a flight whose loss the silence before has shown.
         } else if !self.recovery.resume(sent.range.1, self.board.una, nxt) {
             self.begin_episode(now, &sent);
         }
@@ -259,22 +273,37 @@ impl HalfConnection {
     /// time show it, if the next data leave a gap, or if they follow as soon as the ACK of the first
     /// admits them: a sender that was idle has a window of several segments (RFC 5681 section 4.1).
     pub(super) fn check_suspected_timeout(&mut self, idle: IdleTime, at: Instant, stamp: u32) {
-        let rtt = self.rtt.min.unwrap_or(Duration::MAX / 4);
+        let rtt = self.rtt.least().unwrap_or(Duration::MAX / 4);
         let since = at.since(idle.end);
         // On a slow link packets that were sent together are as far apart.
         let single_packet = since >= rtt / 5 * 4 && !self.stamps.is_last(stamp);
         let in_flight = self.board.nxt - self.board.una;
+        // The ACK of a segment alone may be delayed.
+        let since_ack = at.since(self.all_acked_here().unwrap_or(idle.end).max(idle.end));
+        // A window that has not been reduced holds several segments, if no SYN was lost.
+        let is_first_window = self.recovery.episodes.is_empty() && !self.begin.syn_repeated;
+        let was_large = self.rounds.window_reached() >= LEAST_WINDOW * self.segment.mss;
+        let had_window = is_first_window || was_large && !idle.is_asked;
         let is_admitted = stamp != 0
-            && since <= rtt / 4 * 5 + self.reaction()
+            && since_ack <= rtt / 4 * 5 + self.reaction()
             && idle.length >= MIN_RTO
-            && self.rounds.window_reached() >= LEAST_WINDOW * self.segment.mss;
+            && had_window
+            && !self.idle.has_request(at);
         let is_unfinished = idle.is_unfinished || self.missing.in_stream || is_admitted;
-        if single_packet && is_unfinished && !self.last.short && in_flight <= self.segment.mss {
+        let is_alone = single_packet && !self.last.short && in_flight <= self.segment.mss;
+        if idle.counted_as == TimeUse::Timeout {
+            // Its episode has been inferred.
+            if is_alone && is_unfinished {
+                self.rounds.log.now.before = RoundOrigin::Timeout;
+                self.recovery.tail_is_flight();
+            }
+        } else if is_alone && is_unfinished {
             let rounds = &mut self.rounds.log;
-            rounds.move_last(TimeUse::Idle, TimeUse::Timeout, idle.length);
+            rounds.move_before(idle.counted_as, TimeUse::Timeout, idle.length);
             rounds.now.before = RoundOrigin::Timeout;
             let now = FrameTime { at: idle.end, frame: self.last.frame };
             self.infer_episode(now, idle.end.saturating_sub(idle.length), false);
+            self.lost_flight.on_expiry(1, self.last.frame);
         }
     }
 

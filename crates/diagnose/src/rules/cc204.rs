@@ -8,6 +8,7 @@
 //! old window), less the time the bytes of that time take at the rate of the path.
 
 use packet::Dir;
+use units::Duration;
 
 use super::case::{DiagnosisCase, SECOND, count, number, seconds, time};
 use super::help::{Remedy, RemedyHost, SACK_ON_FREEBSD, SACK_ON_LINUX, Setting};
@@ -40,10 +41,18 @@ look like that; so does the loss of a retransmission on stacks without RACK.",
 
 fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
     let outages = case.episodes(LostTimeCause::Timeout);
+    let opening = lost_opening(case);
     if outages.count == 0 {
-        return lost_opening(case);
+        return opening;
     }
-    let cost = case.course.lost(LostTimeCause::Timeout);
+    // What lost the packets of the opening lost the data too.
+    let opening = opening.filter(|opening| ["", "syn-lost"].contains(&opening.kind));
+    let cost = case.course.lost(LostTimeCause::Timeout)
+        + opening.as_ref().map_or(Duration::ZERO, |opening| opening.cost);
+    let (begin, first) = match &opening {
+        Some(opening) => (opening.interval.0, opening.frames.0),
+        None => (outages.interval.0, outages.frames.0),
+    };
     let acks_lost = outages.acked_before > 0 && outages.acked_before >= outages.retransmitted;
     let what = if acks_lost { "no ACK came back" } else { "nothing came through" };
     let cause = if acks_lost {
@@ -75,7 +84,7 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
     let finding = if is_dead { finding.failure() } else { finding }.of_kind(kind);
     Some(
         finding
-            .at(outages.interval, outages.frames)
+            .at((begin, outages.interval.1), (first, outages.frames.1))
             .with([
                 count(
                     "timeouts",
@@ -100,6 +109,7 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
                     super::case::many(outages.retransmitted, "packet"),
                 ),
             ])
+            .with(opening.into_iter().flat_map(|opening| opening.evidence))
             .with(case.path_rate())
             .because(cause)
             .unseen(if kind.is_empty() {
@@ -165,20 +175,26 @@ pub(super) fn unanswered(case: &DiagnosisCase<'_>) -> Option<Finding> {
     )
 }
 
-/// The first SYN, or its SYN-ACK, was lost: the handshake took at least one timer (1 s, RFC 6298
+/// The first SYN, its SYN-ACK, or the ACK of that was lost: the handshake took at least one timer (1 s, RFC 6298
 /// section 2) longer than an RTT.
 fn lost_opening(case: &DiagnosisCase<'_>) -> Option<Finding> {
     let took = case.course.budget.of(Limiter::Handshake);
     let cost = took.saturating_sub(case.course.path.base_rtt?);
     let foreign = case.analysis.events.foreign_acks.count > 0;
-    if case.analysis.syns < 2 || foreign || cost < SECOND / 2 {
+    let events = &case.analysis.events;
+    // The server repeats its answer until the ACK of the client arrives.
+    let answers = events.syn_acks.count;
+    let is_repeated = case.analysis.syns > 1 || answers > 1;
+    if !is_repeated || foreign || cost < SECOND / 2 {
         return None;
     }
-    let title =
-        format!("the connection took {} and {} SYNs to open", time(took), case.analysis.syns);
+    let packets = match case.analysis.syns {
+        1 => super::case::many(answers, "SYN-ACK"),
+        syns => format!("{syns} SYNs"),
+    };
+    let title = format!("the connection took {} and {packets} to open", time(took));
     let from = case.analysis.first;
     let first = case.analysis.first_frame;
-    let events = &case.analysis.events;
     // The first plain SYN came after the last that asked for ECN.
     let asks = events.ecn_syns.count > 0 && events.ecn_syns.count < events.syns.count;
     let is_at_server = case.analysis.capture_point(Dir::Reverse) == CapturePoint::Sender;
@@ -208,6 +224,11 @@ fn lost_opening(case: &DiagnosisCase<'_>) -> Option<Finding> {
             "backlog",
             "the server answered other connections meanwhile: its queue of new connections was full",
             "the queue: ss -ltn, netstat -Lan at the server",
+        ),
+        () if case.analysis.syns == 1 => (
+            "syn-lost",
+            "the answer to the SYN, or the ACK of the client, was lost",
+            "which of them",
         ),
         () => (
             "syn-lost",
