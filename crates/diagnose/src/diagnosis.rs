@@ -2,8 +2,11 @@
 
 use units::Duration;
 
-use crate::rules::{self, DiagnosisCase, Finding, Neighbours, Proof, Severity};
-use crate::{Analysis, FlowAnalysis, Timeline};
+use crate::rules::{self, DiagnosisCase, Finding, LossProcess, Neighbours, Proof, Severity};
+use crate::{Analysis, FlowAnalysis, PathEstimate, Timeline};
+
+/// A path that carries at most this many times what a policer passes showed the rate of that.
+const POLICED: f64 = 1.25;
 
 /// The findings about the main direction of a connection.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,7 +30,16 @@ impl Diagnosis {
                 &empty
             }
         };
-        let course = Timeline::of(flow);
+        Self::along(Timeline::of(flow), flow, analysis, neighbours)
+    }
+
+    /// Diagnoses the main direction of a connection along this timeline of it.
+    fn along(
+        course: Timeline,
+        flow: &FlowAnalysis,
+        analysis: &Analysis,
+        neighbours: &Neighbours,
+    ) -> Self {
         let case = DiagnosisCase { analysis, flow, course: &course, neighbours };
         let mut findings = rules::check(&case);
         findings.extend(Self::losses_of_other_direction(&case));
@@ -45,7 +57,14 @@ impl Diagnosis {
         let Some(flow) = analysis.main().filter(|_| *proof != Proof::default()) else { return };
         // Where a limit was never lifted, the capture shows its rate, not that of the path.
         let seen = self.course.path.rate;
-        self.course.path.rate = seen.map(|seen| proof.rate.map_or(seen, |rate| rate.max(seen)));
+        if let Some(LossProcess::Policer { rate_bps, .. }) = proof.losses
+            && seen.is_some_and(|seen| seen * 8.0 <= rate_bps as f64 * POLICED)
+        {
+            let path = PathEstimate { rate: proof.rate, share: None, ..self.course.path };
+            *self = Self::along(Timeline::on(path, flow), flow, analysis, neighbours);
+        } else {
+            self.course.path.rate = seen.map(|seen| proof.rate.map_or(seen, |rate| rate.max(seen)));
+        }
         let case = DiagnosisCase { analysis, flow, course: &self.course, neighbours };
         rules::prove(&mut self.findings, proof, &case);
         self.primary = rules::primary(&self.findings).map(|finding| finding.code);

@@ -47,6 +47,8 @@ pub struct RecoveryEpisode {
     /// Packets retransmitted although their ACK had passed the capture point: it did not reach the
     /// sender.
     pub acked_before: u64,
+    /// Retransmitted packets that follow the one retransmitted before in the stream: lost in a row, without an expiry.
+    pub in_a_row: u64,
     /// Expiries of the retransmission timer.
     pub timeouts: u32,
     /// Expiries since the last ACK of new data.
@@ -77,6 +79,7 @@ impl RecoveryEpisode {
             retransmitted: 0,
             spurious: 0,
             acked_before: 0,
+            in_a_row: 0,
             timeouts: 0,
             unanswered_timeouts: 0,
             flight: 0,

@@ -33,6 +33,8 @@ pub(crate) struct RecoveryLog {
     /// Last expiry of the retransmission timer.
     last_rto: Option<Instant>,
     open: OpenRetransmissions,
+    /// Where the last retransmission of the recovery ended.
+    last_end: Option<Offset>,
 }
 
 /// A retransmission of a recovery.
@@ -154,7 +156,7 @@ impl RecoveryLog {
     /// Begins a recovery that ends when `recover` is acknowledged.
     pub(super) const fn begin(&mut self, recover: Offset) {
         self.set_open(true);
-        self.recover = recover;
+        (self.recover, self.last_end) = (recover, None);
     }
 
     /// Adds an episode; false if there are too many.
@@ -179,6 +181,10 @@ impl RecoveryLog {
             episode.retransmitted += sent.packets;
             episode.spurious += if sent.is_spurious { sent.packets } else { 0 };
             episode.acked_before += if sent.is_acked { sent.packets } else { 0 };
+            let follows = self.last_end == Some(sent.range.0);
+            let new = sent.packets.saturating_sub(u64::from(!follows));
+            episode.in_a_row += if sent.is_spurious { 0 } else { new };
+            self.last_end = Some(sent.range.1);
             episode.frames.1 = sent.frame;
             if sent.trigger == RecoveryTrigger::Timer {
                 episode.timeouts += sent.expiries;

@@ -13,6 +13,9 @@ use units::Offset;
 const MAX_SCALE: u8 = 14;
 /// Flights that must end at the edge, of which a growing window passes a few by chance.
 const MIN_FILLS: u32 = 64;
+/// Smallest segment of a sender that a window limits: 536 bytes without an option (RFC 9293 section 3.7.1). Smaller ones are
+/// messages, of which a clock sends as many a round trip.
+const LEAST_SEGMENT: u64 = 536;
 /// ACKs that must lower the window by what they acknowledge, by the same scale; and the least change of the field of
 /// which a ratio is near one power of two alone, for the field is rounded.
 const MIN_LOWERED: u32 = 32;
@@ -62,7 +65,8 @@ impl ScaleGuess {
         }
         self.sent = self.sent.saturating_add(1);
         let edge = self.field << self.least;
-        self.fills += u32::from(flight <= edge && edge - flight < mss);
+        let is_full = mss >= LEAST_SEGMENT && flight <= edge && edge - flight < mss;
+        self.fills += u32::from(is_full);
     }
 
     /// The scale, if the flights show it.
@@ -127,6 +131,18 @@ mod tests {
         assert_eq!(of_reader(11, |n| if n % 10 == 0 { 20 * MSS } else { 0 }), None);
         // A window that changes by other sizes.
         assert_eq!(of_reader(7, |n| n * 37 % 5 * 300), None);
+    }
+
+    /// Five messages of 194 bytes a round trip against a field of 64.
+    #[test]
+    fn messages_by_a_clock_show_no_edge() {
+        let mut guess = ScaleGuess::default();
+        for n in 0..100 {
+            let from = Offset(n * 970);
+            guess.on_ack(from, 64);
+            guess.on_sent(from + 970, 194);
+        }
+        assert_eq!(guess.known(), None);
     }
 
     #[test]

@@ -33,6 +33,8 @@ pub(super) const SECOND: Duration = Duration::from_secs(1);
 const MIN_COST: Duration = Duration::from_millis(50);
 /// Fewest bytes of bulk data: a larger page.
 const MIN_BULK: u64 = 100_000;
+/// A number of losses in a row is no chance if it is this many times what independent losses have.
+const UNLIKELY: f64 = 10.0;
 /// Least cost of a warning in a small transfer: the shortest retransmission timeout.
 pub(super) const MIN_SMALL_COST: Duration = Duration::from_millis(200);
 
@@ -142,6 +144,7 @@ impl<'a> DiagnosisCase<'a> {
             found.frames.1 = episode.frames.1;
             found.retransmitted += episode.retransmitted;
             found.acked_before += episode.acked_before;
+            found.in_a_row += episode.in_a_row;
             found.lost += episode.retransmitted - episode.spurious;
             found.timeouts += u64::from(episode.timeouts);
             found.stalled += episode.begin.since(episode.silent_since);
@@ -153,21 +156,26 @@ impl<'a> DiagnosisCase<'a> {
 
     /// Whether the losses with an empty queue are many, or come in bursts: what CC201 is about. Few single ones are
     /// CC205's.
-    pub(super) fn loses_often(losses: &EpisodeTotals) -> bool {
-        losses.count >= super::ENOUGH_LOSSES || Self::are_bursts(losses)
+    pub(super) fn loses_often(&self, losses: &EpisodeTotals) -> bool {
+        losses.count >= super::ENOUGH_LOSSES || self.are_bursts(losses)
     }
 
-    /// Whether packets are lost several in a row: three or more a recovery on average. With independent losses a
-    /// recovery has hardly more than one.
-    pub(super) const fn are_bursts(losses: &EpisodeTotals) -> bool {
-        losses.lost >= 3 * losses.count && losses.lost >= 3
+    /// Whether packets are lost several in a row: three or more a recovery on average, where independent losses are hardly
+    /// more than one; or two or more directly behind another, a third of all and [`UNLIKELY`] times as many as
+    /// independent losses at their rate have.
+    pub(super) fn are_bursts(&self, losses: &EpisodeTotals) -> bool {
+        let EpisodeTotals { count, lost, in_a_row, .. } = *losses;
+        let sent = self.flow.counts.new as f64;
+        let expected = lost as f64 * lost as f64 / sent.max(1.0);
+        let is_likely = in_a_row < 2 || (in_a_row as f64) < UNLIKELY * expected;
+        lost >= 3 * count && lost >= 3 || !is_likely && in_a_row * 3 >= lost
     }
 
     /// The kind of these losses with an empty queue.
     pub(super) fn kind_of_losses(&self, losses: &EpisodeTotals) -> &'static str {
         match () {
             () if Negotiated::of(self.analysis).sack() == Some(false) => "no-sack",
-            () if Self::are_bursts(losses) => "burst",
+            () if self.are_bursts(losses) => "burst",
             () => "",
         }
     }
@@ -222,6 +230,8 @@ pub(super) struct EpisodeTotals {
     pub(super) lost: u64,
     /// Packets whose ACK had passed the capture point.
     pub(super) acked_before: u64,
+    /// Packets that were lost behind another one.
+    pub(super) in_a_row: u64,
     pub(super) timeouts: u64,
     /// Silence before the episodes.
     pub(super) stalled: Duration,
@@ -238,6 +248,7 @@ impl Default for EpisodeTotals {
             retransmitted: 0,
             lost: 0,
             acked_before: 0,
+            in_a_row: 0,
             timeouts: 0,
             stalled: Duration::ZERO,
             rtt: Duration::ZERO,

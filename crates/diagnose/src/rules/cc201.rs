@@ -46,7 +46,7 @@ shared, or for a bottleneck with a queue for each flow (fq_codel, cake).",
 
 fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
     let losses = case.episodes(LostTimeCause::Random);
-    if !DiagnosisCase::loses_often(&losses) {
+    if !case.loses_often(&losses) {
         return None;
     }
     let cost = case.course.lost(LostTimeCause::Random);

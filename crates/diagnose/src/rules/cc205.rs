@@ -32,7 +32,7 @@ that. A queue of a bandwidth-delay product hides the reduction.",
 
 fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
     let losses = case.episodes(LostTimeCause::Random);
-    if losses.count == 0 || DiagnosisCase::loses_often(&losses) {
+    if losses.count == 0 || case.loses_often(&losses) {
         return None;
     }
     let cost = case.course.lost(LostTimeCause::Random);

@@ -7,7 +7,7 @@
 use units::Duration;
 
 use super::case::{DiagnosisCase, count, many, number, rate, seconds, size, time};
-use super::{EvidenceItem, Finding, cc201, cc202, cc204, cc205};
+use super::{EvidenceItem, Finding, cc201, cc202, cc204, cc205, rate_drop};
 use crate::Negotiated;
 
 /// What lost packets.
@@ -79,7 +79,12 @@ impl LossProcess {
 
     /// Makes one finding of those that this process explains.
     pub(super) fn merge(&self, findings: &mut Vec<Finding>, case: &DiagnosisCase<'_>) {
-        let is_own = |found: &Finding| !found.is_failure && self.code_of(found.code).is_some();
+        // A bucket that is full at first passes more until it is empty.
+        let is_emptied =
+            |found: &Finding| matches!(self, Self::Policer { .. }) && found.kind == rate_drop::KIND;
+        let is_own = |found: &Finding| {
+            !found.is_failure && (self.code_of(found.code).is_some() || is_emptied(found))
+        };
         let (own, others): (Vec<_>, Vec<_>) = findings.drain(..).partition(is_own);
         *findings = others;
         // An outage with a finding of its own keeps it.
@@ -92,6 +97,7 @@ impl LossProcess {
             Some("CC202") => &cc202::RULE,
             Some("CC204") => &cc204::RULE,
             Some("CC205") => &cc205::RULE,
+            // What an emptied bucket no longer passes, too.
             _ => &cc201::RULE,
         };
         if rule.code == costliest.code && matches!(self, Self::Single { .. }) {

@@ -13,6 +13,9 @@ use crate::lost_time::fraction;
 use crate::path::busy;
 use crate::rounds::{Round, TimeUse};
 
+/// Kind of the finding.
+pub(super) const KIND: &str = "rate-drop";
+
 /// Least ratio of the rates before and after a step.
 const STEP: f64 = 1.4;
 /// Each half of the time after a step has the rate of the whole, give or take this part.
@@ -85,13 +88,18 @@ impl RateDrop {
             && best >= now * STEP
             && is_steady(after);
         let at = found.get(last + 1).filter(|_| is_step)?;
-        let is_full = |round: &&&Round| {
-            busy(round, base, flow.mss) || round.of(TimeUse::Recovery) * 2 >= round.length()
+        // Recoveries between busy rounds are times of a full path; alone they are those of a sender that repairs losses.
+        let is_busy = |round: &&&Round| busy(round, base, flow.mss);
+        let is_full =
+            |round: &&&Round| is_busy(round) || round.of(TimeUse::Recovery) * 2 >= round.length();
+        let time_in = |rounds: &mut dyn Iterator<Item = &&Round>| -> u64 {
+            rounds.map(|round| round.length().as_nanos()).sum()
         };
-        let full = found[last + 1..].iter().filter(is_full);
-        let full: u64 = full.map(|round| round.length().as_nanos()).sum();
+        let rounds = &found[last + 1..];
+        let full = time_in(&mut rounds.iter().filter(is_full));
+        let busy = time_in(&mut rounds.iter().filter(is_busy));
         let after = time_of(after);
-        let is_limit = full * 4 >= after * 3;
+        let is_limit = full * 4 >= after * 3 && busy * 2 >= full;
         let after = Duration::from_nanos(after);
         is_limit.then_some(Self { at: at.start, frame: at.frame, rates: (best, now), after })
     }
@@ -107,7 +115,7 @@ impl RateDrop {
             rate(before)
         );
         case.finding(rule, fraction(after, 1.0 - now / before), title)
-            .of_kind("rate-drop")
+            .of_kind(KIND)
             .at((at, case.flow.last_delivery), (frame, case.flow.last_frame))
             .with([
                 number("rate_before_bps", before * 8.0, "before", rate(before)),

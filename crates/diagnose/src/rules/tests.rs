@@ -3,7 +3,7 @@
 use packet::Dir;
 use units::{Duration, Instant};
 
-use super::{FoundLimit, Neighbours, Proof, ProvenCost};
+use super::{FoundLimit, LossProcess, Neighbours, Proof, ProvenCost};
 use crate::tests::TestConnection;
 use crate::{Analysis, Diagnosis, Limiter, StateSample};
 
@@ -209,6 +209,66 @@ fn a_proven_cost_is_not_bounded_by_the_rate_of_the_limit() {
     diagnosis.prove(&analysis, &Neighbours::default(), &proof);
     let found = diagnosis.findings.iter().find(|found| found.code == "CC501").unwrap();
     assert_eq!((found.cost, diagnosis.course.path.rate), (cost, Some(600_000.0)));
+}
+
+/// What passes a policer is no rate of the path: its losses are not free because the flow has that rate.
+#[test]
+fn the_rate_of_a_policer_bounds_no_cost() {
+    let mut script = TestConnection::new();
+    script.open(20_000);
+    let mut us = 20_020;
+    for n in 0..60_u64 {
+        let first = n * 10_000;
+        // Of ten packets at a time the third is lost, and sent again.
+        (0..10).filter(|&k| k != 2).for_each(|k| script.data(us + k, first + k * 1_000, 1_000));
+        let block = (first + 3_000, first + 10_000);
+        (0..4).for_each(|k| script.ack(us + 20_000 + k, first + 2_000, &[block]));
+        script.data(us + 20_010, first + 2_000, 1_000);
+        script.ack(us + 40_010, first + 10_000, &[]);
+        us += 40_020;
+    }
+    let analysis = script.finish();
+    let mut diagnosis = Diagnosis::of(&analysis, &Neighbours::default());
+    let rate = analysis.main().unwrap().bytes as f64 / analysis.duration().as_secs_f64();
+    diagnosis.course.path.rate = Some(rate * 1.01);
+    diagnosis.findings.clear();
+    let policer = LossProcess::Policer { rate_bps: (rate * 8.0) as u64, burst: 10_000, lost: 60 };
+    let proof = Proof { losses: Some(policer), ..Proof::default() };
+    diagnosis.prove(&analysis, &Neighbours::default(), &proof);
+    let found = diagnosis.findings.iter().find(|found| found.kind == "policer").unwrap();
+    assert!(found.cost * 2 >= analysis.duration(), "{found:#?}");
+    assert_eq!(diagnosis.course.path.rate, None);
+}
+
+/// Three pairs of packets are lost, and six packets alone: those are CC205's, the pairs are bursts.
+#[test]
+fn losses_in_a_row_are_bursts_however_few() {
+    let code = |pairs: bool| {
+        let mut script = TestConnection::new();
+        script.open(20_000);
+        let mut us = 20_020;
+        for n in 0..90_u64 {
+            let (first, lost) = (n * 20_000, if pairs { 2 } else { 1 });
+            let is_lost =
+                |k: u64| n % if pairs { 30 } else { 15 } == 10 && (5..5 + lost).contains(&k);
+            (0..20).filter(|&k| !is_lost(k)).for_each(|k| {
+                script.data(us + k, first + k * 1_000, 1_000);
+            });
+            if is_lost(5) {
+                let block = (first + (5 + lost) * 1_000, first + 20_000);
+                (0..4).for_each(|k| script.ack(us + 20_000 + k, first + 5_000, &[block]));
+                (5..5 + lost).for_each(|k| script.data(us + 20_010 + k, first + k * 1_000, 1_000));
+                us += 20_020;
+            }
+            script.ack(us + 20_000, first + 20_000, &[]);
+            us += 20_010;
+        }
+        let diagnosis = Diagnosis::of(&script.finish(), &Neighbours::default());
+        let found = diagnosis.findings.into_iter().find(|one| one.code.starts_with("CC20"));
+        found.map(|one| (one.code, one.kind))
+    };
+    assert_eq!(code(false), Some(("CC205", "")));
+    assert_eq!(code(true), Some(("CC201", "burst")));
 }
 
 #[test]
