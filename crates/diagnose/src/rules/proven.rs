@@ -104,9 +104,26 @@ pub(crate) fn prove(findings: &mut Vec<Finding>, proof: &Proof, case: &Diagnosis
         let slow_start = findings.iter_mut().filter(|found| found.code == SLOW_START);
         slow_start.for_each(|found| found.severity = Severity::Note);
     }
+    rank_bounds(findings, costs, case);
     sort(findings);
     laws::obey_together(findings, case);
     sort(findings);
+}
+
+/// Ranks a cost that is an upper bound, of a transfer that never reached the rate of the path, below a proven one that is
+/// nearly as large: what it estimates may be that one's consequence, as slow growth is of late ACKs.
+fn rank_bounds(findings: &mut [Finding], costs: &[ProvenCost], case: &DiagnosisCase<'_>) {
+    let is_proven = |found: &Finding| costs.iter().any(|one| one.code == found.code);
+    let is_limit = |found: &&Finding| found.severity > Severity::Note && is_proven(found);
+    let Some(most) = findings.iter().filter(is_limit).map(|found| found.cost).max() else { return };
+    let below = most.saturating_sub(Duration::from_micros(1));
+    let is_bound = |found: &&mut Finding| {
+        let is_near = found.cost > below && found.cost * 4 <= most * 5;
+        is_near && !found.is_failure && !is_proven(found)
+    };
+    if !case.bound().is_empty() {
+        findings.iter_mut().filter(is_bound).for_each(|found| found.cost = below);
+    }
 }
 
 /// Whether a rule left it at a note that the application sends small messages when its user wants them.

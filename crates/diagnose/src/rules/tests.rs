@@ -211,6 +211,35 @@ fn a_proven_cost_is_not_bounded_by_the_rate_of_the_limit() {
     assert_eq!((found.cost, diagnosis.course.path.rate), (cost, Some(600_000.0)));
 }
 
+/// Without a rate of the path a cost is an upper bound: a proven one that is nearly as large is before it, a smaller one is
+/// not.
+#[test]
+fn an_upper_bound_is_behind_a_proven_cost() {
+    let primary = |proven_ms: u64| {
+        let mut script = TestConnection::new();
+        script.open(20_000);
+        for n in 0..300_u64 {
+            script.data(20_020 + n * 10_000, n * 1_000, 1_000);
+            script.ack(40_020 + n * 10_000, (n + 1) * 1_000, &[]);
+        }
+        let analysis = script.finish();
+        let mut diagnosis = Diagnosis::of(&analysis, &Neighbours::default());
+        diagnosis.course.path.rate = None;
+        diagnosis.findings.clear();
+        let mut prove = |code, ms| {
+            let cost = Duration::from_millis(ms);
+            let found = vec![FoundLimit { code, kind: "", title: "it".to_owned(), cause: "so" }];
+            let costs = vec![ProvenCost { code, least: cost, most: cost }];
+            let proof = Proof { costs, found, ..Proof::default() };
+            diagnosis.prove(&analysis, &Neighbours::default(), &proof);
+        };
+        prove("CC105", 1_200);
+        prove("CC601", proven_ms);
+        diagnosis.primary
+    };
+    assert_eq!((primary(1_000), primary(700)), (Some("CC601"), Some("CC105")));
+}
+
 /// What passes a policer is no rate of the path: its losses are not free because the flow has that rate.
 #[test]
 fn the_rate_of_a_policer_bounds_no_cost() {
