@@ -57,6 +57,8 @@ impl Diagnosis {
         let Some(flow) = analysis.main().filter(|_| *proof != Proof::default()) else { return };
         // Where a limit was never lifted, the capture shows its rate, not that of the path.
         let seen = self.course.path.rate;
+        let losses = proof.losses.filter(|losses| !losses.is_of_link(&self.findings));
+        let proof = &Proof { losses, ..proof.clone() };
         if let Some(LossProcess::Policer { rate_bps, .. }) = proof.losses
             && seen.is_some_and(|seen| seen * 8.0 <= rate_bps as f64 * POLICED)
         {

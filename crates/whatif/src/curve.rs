@@ -60,8 +60,6 @@ pub struct TransferProgress {
     pub delivered: Vec<(u64, u64)>,
     /// Congestion window in bytes by bytes delivered; empty if unknown.
     pub windows: Vec<(u64, u64)>,
-    /// When the receiving application had all data in a simulation, in ns; 0 if that is unknown.
-    pub arrived: u64,
 }
 
 /// Delivery curve at the sender: bytes acknowledged by time, at fifty offsets and at the
@@ -80,8 +78,6 @@ pub struct DeliveryCurve {
     from_data: bool,
     origin: u64,
     last: Option<(u64, u64)>,
-    /// When the receiver's application read the last data.
-    arrived: u64,
 }
 
 impl DeliveryCurve {
@@ -114,8 +110,7 @@ impl DeliveryCurve {
         let ahead = fitted.ahead();
         curve.iter_mut().for_each(|point| point.0 = point.0.saturating_sub(ahead));
         let (time, bytes) = curve.last().copied().unwrap_or((1, 0));
-        let Self { windows, arrived, .. } = self;
-        (course(bytes, time), TransferProgress { delivered: curve, windows, arrived })
+        (course(bytes, time), TransferProgress { delivered: curve, windows: self.windows })
     }
 }
 
@@ -133,7 +128,6 @@ impl Recorder for DeliveryCurve {
             (0, Event::Sent { len: 1.., .. }) if self.from_data && self.origin == 0 => {
                 self.origin = at.as_nanos();
             }
-            (1, Event::AppRead { .. }) => self.arrived = at.as_nanos(),
             _ => {}
         }
     }

@@ -322,18 +322,16 @@ impl WhatIf {
             recorded_progress: TransferProgress {
                 delivered: fitted.delivered().to_vec(),
                 windows: fitted.windows().to_vec(),
-                arrived: 0,
             },
             licensed: false,
             senders: candidates.into_iter().map(|(candidate, ..)| candidate).collect(),
             alternatives: Vec::new(),
         };
-        let Candidate { course, progress, misfit, .. } = candidate;
-        let arrived = progress.arrived;
+        let Candidate { course, misfit, .. } = candidate;
         let end_error = (course.time_s / answer.recorded.time_s - 1.0).abs();
         let error = misfit.max(end_error);
         answer.licensed = error <= MAX_MISFIT;
-        Ok((answer, BestSender { profile, cc, time_s: course.time_s, arrived, misfit, error }))
+        Ok((answer, BestSender { profile, cc, time_s: course.time_s, misfit, error }))
     }
 
     /// As JSON, pretty-printed, with a newline at the end.
@@ -357,8 +355,6 @@ struct BestSender<'a> {
     cc: Option<&'a str>,
     /// Its simulated time.
     time_s: f64,
-    /// When its data had arrived, in ns; 0 if that is unknown.
-    arrived: u64,
     /// Its misfit to the recorded transfer, and the larger of it and the error of its time.
     misfit: f64,
     /// See `misfit`.

@@ -272,7 +272,6 @@ mod tests {
             profile: "linux-6.18",
             cc: Some("cubic"),
             time_s: 1.0,
-            arrived: 0,
             misfit: 0.0,
             error: 0.0,
         };

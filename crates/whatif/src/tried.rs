@@ -13,7 +13,7 @@ use units::Duration;
 
 use super::alternatives::FittedPath;
 use super::reproduction::{Reproduction, reproduce};
-use super::{Alternative, BestSender, MAX_MISFIT, WhatIfError};
+use super::{BestSender, MAX_MISFIT, WhatIfError};
 
 /// Default maximum of the receive buffers of Linux (`tcp_init` of Linux 6.18), and the largest buffer of scenarios.
 const LEAST_BUFFER: u64 = 6 << 20;
@@ -142,7 +142,7 @@ pub fn try_cures(
             let sender = (best.profile, best.cc);
             let Ok(found) = path.alternative(sender, core::slice::from_ref(&set)) else { continue };
             let duration_s = found.course.time_s;
-            let prediction = found.prediction.clone();
+            let prediction = found.prediction;
             if removes {
                 tried.carried(&fitted, duration_s, prediction.validity);
             }
@@ -150,7 +150,8 @@ pub fn try_cures(
                 // A sender that does not wait ends fewer flights, whose ends may have been lost for that.
                 let is_of_ends = one.code.starts_with("CC5")
                     && prediction.why == super::alternatives::OTHER_LOSSES;
-                proven = proven_cost(one.code, &best, &found).filter(|_| !is_of_ends);
+                proven = proven_cost(one.code, best.time_s, duration_s, &prediction)
+                    .filter(|_| !is_of_ends);
                 // What an earlier finding explains is no other's cost.
                 match removed.iter().find(|before| before.0 == set) {
                     Some((_, most)) => {
@@ -191,7 +192,7 @@ pub fn try_cures(
         if found.prediction.why == super::alternatives::OTHER_LOSSES {
             continue;
         }
-        let cost = proven_cost(limit.code, &best, &found);
+        let cost = proven_cost(limit.code, best.time_s, found.course.time_s, &found.prediction);
         if let Some(cost) =
             cost.filter(|cost| cost.least.as_secs_f64() >= LEAST_FOUND * best.time_s)
         {
@@ -380,21 +381,14 @@ fn losses(fitted: &PathFit, best: &BestSender<'_>) -> Option<LossProcess> {
     }
 }
 
-/// The cost of a finding: how much earlier the receiver has the data of the simulated sender without it; `None` if that
-/// cannot be predicted. Times at the capture point are as long, but for what ACKs wait on their way there.
+/// The cost of a finding: what the simulated sender saves without it; `None` if that cannot be predicted.
 fn proven_cost(
     code: &'static str,
-    best: &BestSender<'_>,
-    without: &Alternative,
+    with_s: f64,
+    without_s: f64,
+    prediction: &Prediction,
 ) -> Option<ProvenCost> {
-    let (with_s, without_s, prediction) = (best.time_s, without.course.time_s, &without.prediction);
-    let arrivals = (best.arrived, without.progress.arrived);
-    let of_acks = match arrivals {
-        (0, _) | (_, 0) => 0.0,
-        (with, without) => with_s - without_s - (with as f64 - without as f64) / 1e9,
-    };
-    let saved =
-        |time_s: f64| Duration::from_nanos(((with_s - time_s - of_acks).max(0.0) * 1e9) as u64);
+    let saved = |time_s: f64| Duration::from_nanos(((with_s - time_s).max(0.0) * 1e9) as u64);
     let (least, most) = match prediction.validity {
         Validity::Figure => (saved(without_s), saved(without_s)),
         Validity::Range => (saved(prediction.high_s), saved(prediction.low_s)),

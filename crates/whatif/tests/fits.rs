@@ -174,22 +174,6 @@ fn a_limit_that_the_fit_has_is_named() {
     }
 }
 
-/// The sender hears of its last data when their ACK has waited on a slow way back: the receiver had them long before, and
-/// what they came later is the cost.
-#[test]
-fn what_the_last_acks_wait_is_no_cost() {
-    let back = r#"{ link = { rate = "120kbit/s", buffer = "100p" } }, "#;
-    let limited = Transfer { back, ..PLAIN };
-    let received = |transfer: &Transfer| {
-        let request = WhatIfRequest::default();
-        WhatIf::of(&transfer.captured(1, true), &request).unwrap().recorded.time_s
-    };
-    let truth = received(&limited) - received(&PLAIN);
-    let limits = found(&limited, 0, true);
-    let (_, cost) = limits.iter().find(|one| one.0 == "CC601").unwrap();
-    assert!((cost / truth - 1.0).abs() <= NEAR, "{truth:.3} s: {limits:?}");
-}
-
 /// Replayed losses take the recorded time better than a simulated bucket, which does not change what dropped them.
 #[test]
 fn a_policer_that_the_packets_show_is_the_cause() {

@@ -7,7 +7,7 @@
 use units::Duration;
 
 use super::case::{DiagnosisCase, count, many, number, rate, seconds, size, time};
-use super::{EvidenceItem, Finding, cc201, cc202, cc204, cc205, rate_drop};
+use super::{EvidenceItem, EvidenceValue, Finding, cc201, cc202, cc204, cc205, rate_drop};
 use crate::Negotiated;
 
 /// What lost packets.
@@ -54,6 +54,9 @@ pub enum LossProcess {
     },
 }
 
+/// Rate of packets relative to that of their payload, if they are the same: headers are 3 to 4 %, and rates are measured to
+/// some percent.
+const OF_LINK: core::ops::RangeInclusive<f64> = 0.98..=1.09;
 /// Fewest losses whose rate is known: see [`super::cc201`].
 const REPEATED: u64 = 10;
 /// Fewest losses of a full queue or of bursts that are their own process.
@@ -75,6 +78,18 @@ impl LossProcess {
             Self::Single { .. } => (is_loss, cc205::RULE.code),
         };
         own.0.then_some(own.1)
+    }
+
+    /// Whether it is no policer, but a link that became slower: a queue drains at the rate of the bucket, which has none.
+    pub(crate) fn is_of_link(&self, findings: &[Finding]) -> bool {
+        let Self::Policer { rate_bps, .. } = *self else { return false };
+        let drop = findings.iter().find(|found| found.kind == rate_drop::KIND);
+        let is_rate = |item: &&EvidenceItem| item.key == rate_drop::RATE_AFTER;
+        let after = drop.and_then(|found| found.evidence.iter().find(is_rate));
+        after.is_some_and(|after| match after.value {
+            EvidenceValue::Number(payload) => OF_LINK.contains(&(rate_bps as f64 / payload)),
+            _ => false,
+        })
     }
 
     /// Makes one finding of those that this process explains.

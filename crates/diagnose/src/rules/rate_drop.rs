@@ -16,6 +16,9 @@ use crate::rounds::{Round, TimeUse};
 /// Kind of the finding.
 pub(super) const KIND: &str = "rate-drop";
 
+/// Evidence that is the rate of payload after the drop.
+pub(super) const RATE_AFTER: &str = "rate_after_bps";
+
 /// Least ratio of the rates before and after a step.
 const STEP: f64 = 1.4;
 /// Each half of the time after a step has the rate of the whole, give or take this part.
@@ -119,7 +122,7 @@ impl RateDrop {
             .at((at, case.flow.last_delivery), (frame, case.flow.last_frame))
             .with([
                 number("rate_before_bps", before * 8.0, "before", rate(before)),
-                number("rate_after_bps", now * 8.0, "after", rate(now)),
+                number(RATE_AFTER, now * 8.0, "after", rate(now)),
                 number(
                     "after_s",
                     seconds(after),
