@@ -143,20 +143,35 @@ fn kind_of_silence(case: &DiagnosisCase<'_>) -> &'static str {
 pub(super) fn unanswered(case: &DiagnosisCase<'_>) -> Option<Finding> {
     let flow = case.flow;
     let repeats = flow.counts.retransmitted;
-    let silent = flow.answered || case.analysis.seen[flow.dir.reversed() as usize] > 0;
-    if silent || repeats < u64::from(super::DEAD_PATH) || repeats < flow.counts.new * 3 {
+    let answers = flow.answered || case.analysis.seen[flow.dir.reversed() as usize] > 0;
+    let last = flow.episodes.last().filter(|last| !last.over && last.sent_above == 0);
+    let is_stuck = last.is_some_and(|last| last.unanswered_timeouts >= super::DEAD_PATH);
+    if answers
+        || repeats < u64::from(super::DEAD_PATH)
+        || repeats < flow.counts.new * 3 && !is_stuck
+    {
         return None;
     }
+    // Of full segments it may be the size.
+    let is_full = last.is_some_and(|last| last.flight >= flow.mss);
     let waited = case.analysis.last.since(flow.first_data.0);
-    let title = format!(
-        "{} sent {} in {}, and no packet came back",
-        super::case::size(flow.bytes),
-        super::case::many(repeats + 1, "time"),
-        time(waited)
-    );
+    let title = match is_stuck && flow.counts.new > 1 {
+        true => format!(
+            "the first of {} is sent {} in {}, and no packet came back",
+            super::case::size(flow.bytes),
+            super::case::many(repeats + 1, "time"),
+            time(waited)
+        ),
+        false => format!(
+            "{} sent {} in {}, and no packet came back",
+            super::case::size(flow.bytes),
+            super::case::many(repeats + 1, "time"),
+            time(waited)
+        ),
+    };
     Some(
         case.finding(&RULE, waited, title)
-            .of_kind("forgotten")
+            .of_kind(if is_full { "" } else { "forgotten" })
             .at(
                 (flow.first_data.0, case.analysis.last),
                 (flow.first_data.1, case.analysis.last_frame),
@@ -167,9 +182,11 @@ pub(super) fn unanswered(case: &DiagnosisCase<'_>) -> Option<Finding> {
                 "repeated",
                 super::case::many(repeats, "packet"),
             )])
-            .because(
-                "the path is down, the peer is gone, or a firewall or NAT forgot the connection",
-            )
+            .because(if is_full {
+                "the path is down, a link has a smaller MTU, the peer is gone, or a firewall or NAT forgot the connection"
+            } else {
+                "the path is down, the peer is gone, or a firewall or NAT forgot the connection"
+            })
             .unseen("which of them: a capture at the other end shows whether the data arrive")
             .failure(),
     )

@@ -112,3 +112,18 @@ fn a_repeated_answer_to_the_syn_is_an_opening_with_losses() {
     assert_eq!((found.code, found.kind), ("CC204", "syn-lost"), "{found:#?}");
     assert!(found.title.contains("3 SYN-ACKs"), "{}", found.title);
 }
+
+/// Of eleven segments the first is sent again and again, and the capture has no packet of the other direction.
+#[test]
+fn a_flight_that_nobody_answers_is_a_failure() {
+    let mut script = TestConnection::new();
+    for n in 0..11 {
+        script.data(50 + n, n * 1_000, 1_000);
+    }
+    for us in [220_000, 660_000, 1_540_000, 3_300_000] {
+        script.data(us, 0, 1_000);
+    }
+    let found = primary(&script.finish());
+    assert!(found.code == "CC204" && found.is_failure, "{found:#?}");
+    assert!(found.title.contains("5 times"), "{}", found.title);
+}
