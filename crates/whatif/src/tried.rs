@@ -349,7 +349,12 @@ fn outages(fitted: &PathFit, path: &FittedPath<'_>, tried: &TriedCures) -> Optio
     let longest = losses.outages.iter().map(|span| span.1.saturating_sub(span.0)).max()?;
     let sender = (path.best.profile, path.best.cc);
     let without = path.alternative(sender, &["path.forward.outage=none".to_owned()]).ok()?;
-    let saved = path.best.time_s - without.course.time_s;
+    // At least.
+    let time_s = match without.prediction.validity {
+        Validity::Range => without.prediction.high_s,
+        _ => without.course.time_s,
+    };
+    let saved = path.best.time_s - time_s;
     let of_losses = tried.proof.costs.iter().filter(|one| one.code.starts_with("CC20"));
     let others = of_losses.map(|one| one.least.as_secs_f64()).fold(0.0, f64::max);
     let is_most =

@@ -60,6 +60,8 @@ enum LastAnswer {
 pub(crate) struct LastPackets {
     /// Time of the last data.
     pub(crate) sent: Instant,
+    /// Time between the last data and those before.
+    spacing: Duration,
     /// Time of the last ACK.
     pub(super) ack: Instant,
     /// Time of the first ACK after the last data; `None` before it.
@@ -79,6 +81,7 @@ impl LastPackets {
     pub(super) const fn new(start: Instant) -> Self {
         Self {
             sent: start,
+            spacing: Duration::ZERO,
             ack: start,
             first_ack: None,
             answer: LastAnswer::None,
@@ -105,6 +108,7 @@ impl LastPackets {
 
     /// The sender sends data.
     pub(super) const fn on_data(&mut self, at: Instant) {
+        self.spacing = at.since(self.sent);
         self.sent = at;
         self.first_ack = None;
     }
@@ -131,6 +135,12 @@ impl LastPackets {
     /// Time of the last packet.
     pub(super) fn latest(&self) -> Instant {
         self.ack.max(self.sent)
+    }
+
+    /// Whether data at `at` are about as far behind the last as those were behind the ones before: spaced by a link, or by
+    /// their application.
+    pub(super) fn is_spaced(&self, at: Instant) -> bool {
+        at.since(self.sent) <= self.spacing * 2
     }
 
     /// Time since the sender sent data.

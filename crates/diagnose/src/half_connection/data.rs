@@ -396,6 +396,10 @@ impl HalfConnection {
         // of packets shows that it sent some in the silence which never arrived.
         let is_unfinished = !self.last.has_drained() || self.missing.in_stream;
         let is_lost = is_unfinished && self.is_loss_before(at);
+        if is_lost && self.last.is_spaced(at) && !self.missing.in_stream {
+            // A packet takes the link longer than a round trip.
+            return false;
+        }
         let is_known = self.missing.in_stream && self.lost_flight.explains_gap();
         if is_lost && !is_known {
             // Two expiries of the timer or more take three timeouts, for each is twice as long as the one before: an

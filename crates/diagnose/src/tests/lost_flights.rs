@@ -127,3 +127,18 @@ fn a_flight_that_nobody_answers_is_a_failure() {
     assert!(found.code == "CC204" && found.is_failure, "{found:#?}");
     assert!(found.title.contains("5 times"), "{}", found.title);
 }
+
+/// A link that takes 6 ms for a packet, on a path with a round trip of 2 ms, captured at the receiver: nothing is lost.
+#[test]
+fn packets_that_a_slow_link_spaces_are_no_losses() {
+    let mut script = TestConnection::new();
+    (script.stamps, script.mss) = (true, 1_012);
+    script.open_between(100, 2_000);
+    for n in 0..40 {
+        script.data(8_000 + n * 6_000, n * 1_000, 1_000);
+        script.ack(8_005 + n * 6_000, (n + 1) * 1_000, &[]);
+    }
+    let analysis = script.finish();
+    // The first two show what the spacing is.
+    assert!(analysis.main().unwrap().episodes.len() <= 1, "{:#?}", analysis.main());
+}
