@@ -16,6 +16,7 @@ use crate::endpoint::TcpEndpoint;
 use crate::loss::LossDetector;
 use crate::loss::base::AckNextStep;
 use crate::profile::{IdleRule, WindowUpdate};
+use crate::received_ack::ReceivedAck;
 use crate::state::SendSide;
 use crate::timers::Timers;
 
@@ -117,7 +118,7 @@ impl SendSide {
         wnd: u64,
     ) {
         if ack >= self.una || self.takes_old_acks(conn) {
-            let received = self.parse_ack(conn, segment, (seq, ack), wnd);
+            let received = ReceivedAck::parse(conn, self.una, segment, (seq, ack), wnd);
             match self.loss_detector {
                 LossDetector::Sack(_) => {}
                 LossDetector::RackTlp(_) => self.rack_tlp_ack(conn, timers, cx, segment, &received),

@@ -6,11 +6,12 @@ use machine::Cx;
 use record::{Event, Recorder};
 use units::{Offset, unlikely};
 
-use crate::endpoint::{TcpEndpoint, TcpState};
+use crate::endpoint::TcpEndpoint;
 use crate::loss::LossDetector;
 use crate::output::call::PacketBatch;
 use crate::profile::{AfterRead, BurstRule};
 use crate::send_buffer::WriteFlags;
+use crate::tcp_state::TcpState;
 
 impl TcpEndpoint {
     /// Opens the connection actively; allowed on a listener, too (RFC 9293 section 3.10.1).

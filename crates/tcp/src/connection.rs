@@ -3,7 +3,7 @@
 
 use crate::clock::KernelClock;
 use crate::config::{ConnectionConfig, HandshakeConfig};
-use crate::endpoint::TcpState;
+use crate::tcp_state::TcpState;
 
 /// What both sides of a connection read.
 #[derive(Debug, Clone, serde::Deserialize, serde::Serialize)]

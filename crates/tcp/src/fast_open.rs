@@ -16,9 +16,10 @@ use record::{Cause, Purpose, Recorder};
 use units::{Instant, Offset, SeqNum};
 
 use crate::connection::Connection;
-use crate::endpoint::{TcpEndpoint, TcpState};
+use crate::endpoint::TcpEndpoint;
 use crate::loss::LossDetector;
 use crate::state::SendSide;
+use crate::tcp_state::TcpState;
 use crate::timers::Timers;
 pub(crate) use state::FastOpenHandshake;
 pub use state::{FastOpenClient, FastOpenListener, FastOpenReply};

@@ -10,12 +10,13 @@ use units::{Bytes, Instant, Offset};
 
 use crate::config::TcpConfig;
 use crate::connection::Connection;
-use crate::endpoint::{TcpEndpoint, TcpSide, TcpState};
+use crate::endpoint::{TcpEndpoint, TcpSide};
 use crate::loss::LossDetector;
 use crate::profile::{CrossedSyns, EcnRule};
 use crate::receive_window::ReceiveWindow;
 use crate::sent::DeliveredPackets;
 use crate::state::{ReceiveSide, SendSide};
+use crate::tcp_state::TcpState;
 
 /// Capacity for the segments that FreeBSD sends during one ACK before `snd_una` advances.
 const OUTBOX: usize = 16;

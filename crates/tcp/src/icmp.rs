@@ -11,10 +11,11 @@ use recovery::RttEstimator;
 use units::{Offset, SeqNum};
 
 use crate::connection::Connection;
-use crate::endpoint::{TcpEndpoint, TcpSide, TcpState};
+use crate::endpoint::{TcpEndpoint, TcpSide};
 use crate::loss::LossDetector;
 use crate::profile::QuotedRange;
 use crate::state::SendSide;
+use crate::tcp_state::TcpState;
 
 /// Linux takes no smaller MTU (`ip_rt_min_pmtu`).
 const LINUX_LEAST: u32 = 552;

@@ -7,9 +7,10 @@ use recovery::RttEstimator;
 use units::{Bytes, Duration, Instant, Offset};
 
 use crate::connection::Connection;
-use crate::endpoint::{TcpEndpoint, TcpSide, TcpState};
+use crate::endpoint::{TcpEndpoint, TcpSide};
 use crate::loss::LossDetector;
 use crate::state::SendSide;
+use crate::tcp_state::TcpState;
 
 /// Congestion states of Linux (`enum tcp_ca_state`), with their values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

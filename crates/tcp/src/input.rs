@@ -14,11 +14,12 @@ use record::{Recorder, Shortcuts};
 use units::{Instant, Offset, unlikely};
 
 use crate::connection::Connection;
-use crate::endpoint::{TcpEndpoint, TcpState};
+use crate::endpoint::TcpEndpoint;
 use crate::loss::LossDetector;
 use crate::output::call::PacketBatch;
 use crate::profile::{EchoRule, OldSegments};
 use crate::state::{ReceiveSide, SendSide};
+use crate::tcp_state::TcpState;
 
 /// The payload of a segment within the window, as offsets.
 #[derive(Debug, Clone, Copy)]

@@ -41,15 +41,18 @@ mod probes;
 mod rates;
 mod reassembly;
 mod receive_window;
+mod received_ack;
 mod round_trips;
 mod sack_compression;
 mod sack_report;
+mod segment_plan;
 mod send_buffer;
 mod sender_state;
 mod sent;
 mod socket_options;
 mod state;
 mod syn_timer;
+mod tcp_state;
 mod tcpcb;
 mod timeout;
 mod timer_outcome;
@@ -59,6 +62,7 @@ mod user_timeout;
 #[cfg(test)]
 mod tests;
 
-pub use endpoint::{TcpConfig, TcpEndpoint, TcpSide, TcpState, TcpTotals};
+pub use endpoint::{TcpConfig, TcpEndpoint, TcpSide, TcpTotals};
 pub use profile::Keepalive;
 pub use send_buffer::WriteFlags;
+pub use tcp_state::TcpState;

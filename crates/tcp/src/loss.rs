@@ -6,10 +6,7 @@ pub(crate) mod base;
 pub(crate) mod newreno;
 pub(crate) mod rack;
 mod rack_tlp;
-mod received;
 mod sack;
-
-pub(crate) use received::ReceivedAck;
 
 use rack::state::FreeBsdRackState;
 use rack_tlp::state::RackTlpState;

@@ -22,26 +22,15 @@ use core::hint::cold_path;
 use machine::Cx;
 use packet::Segment;
 use record::{Recorder, SendLimit, SentKind, Shortcuts};
-use units::{Instant, Offset, unlikely};
+use units::{Instant, unlikely};
 
-use crate::endpoint::{TcpEndpoint, TcpState};
+use crate::endpoint::TcpEndpoint;
 use crate::loss::LossDetector;
 use crate::loss::rack::call::RackCallStart;
 use crate::profile::BurstRule;
 use crate::state::ProbeSegment;
+use crate::tcp_state::TcpState;
 use call::PacketBatch;
-
-/// The segment that a pass decided to send.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct SegmentPlan {
-    pub(crate) at: Offset,
-    pub(crate) len: u64,
-    pub(crate) fin: bool,
-    pub(crate) push: bool,
-    pub(crate) kind: SentKind,
-    /// Another pass follows.
-    pub(crate) more: bool,
-}
 
 impl TcpEndpoint {
     /// One output pass, requested by `SendSide::call_output` or by the previous pass.

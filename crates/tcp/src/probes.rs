@@ -6,10 +6,10 @@ use record::{Cause, Event, Purpose, Recorder, SendLimit};
 use units::{Duration, Instant};
 
 use crate::connection::Connection;
-use crate::endpoint::TcpState;
 use crate::loss::LossDetector;
 use crate::profile::ProbeRule;
 use crate::state::{ProbeSegment, SendSide};
+use crate::tcp_state::TcpState;
 use crate::timer_outcome::TimerOutcome;
 use crate::timers::Timers;
 

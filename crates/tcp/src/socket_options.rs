@@ -4,8 +4,9 @@ use machine::Cx;
 use record::Recorder;
 use units::{Bytes, Instant};
 
-use crate::endpoint::{TcpEndpoint, TcpState};
+use crate::endpoint::TcpEndpoint;
 use crate::profile::Keepalive;
+use crate::tcp_state::TcpState;
 
 impl TcpEndpoint {
     /// `TCP_NODELAY`: disables or enables Nagle's algorithm. Data it held back is sent at once.

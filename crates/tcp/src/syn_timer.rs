@@ -8,8 +8,8 @@ use record::Purpose;
 use units::Instant;
 
 use crate::connection::Connection;
-use crate::endpoint::TcpState;
 use crate::state::SendSide;
+use crate::tcp_state::TcpState;
 use crate::timers::Timers;
 
 /// Minimum ticks of a Linux timer (`TCP_TIMEOUT_MIN`).

@@ -9,10 +9,11 @@ use record::{Cause, Event, Purpose, Recorder};
 use units::{Bytes, unlikely};
 
 use crate::connection::Connection;
-use crate::endpoint::{TcpEndpoint, TcpState};
+use crate::endpoint::TcpEndpoint;
 use crate::loss::LossDetector;
 use crate::output::call::PacketBatch;
 use crate::state::SendSide;
+use crate::tcp_state::TcpState;
 use crate::timer_outcome::TimerOutcome;
 use crate::timers::Timers;
 

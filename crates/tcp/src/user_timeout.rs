@@ -7,10 +7,10 @@ use units::{Duration, Instant};
 
 use crate::ack_policy::RTO_MIN;
 use crate::connection::Connection;
-use crate::endpoint::TcpState;
 use crate::loss::LossDetector;
 use crate::state::SendSide;
 use crate::syn_timer::TIMEOUT_MIN_TICKS;
+use crate::tcp_state::TcpState;
 use crate::timers::Timers;
 
 /// `TCP_RTO_MAX`

@@ -7,8 +7,8 @@ use record::{Cause, Event, Purpose, Recorder};
 use units::{Instant, Offset};
 
 use crate::connection::Connection;
-use crate::loss::ReceivedAck;
 use crate::loss::newreno::{self, AckInput, AckOutcome};
+use crate::received_ack::ReceivedAck;
 use crate::sent::DeliveredPackets;
 use crate::state::SendSide;
 use crate::timers::Timers;

@@ -9,8 +9,9 @@ use recovery::lazy::LazyBox;
 use units::Offset;
 
 use crate::ack_policy::AckDecision;
-use crate::endpoint::{TcpEndpoint, TcpState};
+use crate::endpoint::TcpEndpoint;
 use crate::profile::TimeWaitRule;
+use crate::tcp_state::TcpState;
 
 impl TcpEndpoint {
     /// Processes the peer's FIN once all data before it has arrived; `had_gap`: data or the FIN

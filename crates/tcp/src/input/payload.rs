@@ -11,11 +11,12 @@ use units::{Duration, Instant, Offset, unlikely};
 use super::SegmentPayload;
 use crate::ack_policy::{AckDecision, InOrderArrival, LinuxArrival};
 use crate::connection::Connection;
-use crate::endpoint::{TcpEndpoint, TcpState};
+use crate::endpoint::TcpEndpoint;
 use crate::profile::{FinBeyondGap, TimeWaitRule};
 use crate::receive_window::ReceivedPayload;
 use crate::sack_compression::BLOCKS_EXPECTED;
 use crate::state::ReceiveSide;
+use crate::tcp_state::TcpState;
 use crate::timers::Timers;
 
 /// Memory that the smallest packet takes of a receive buffer: SKB_TRUESIZE of its header alone, in

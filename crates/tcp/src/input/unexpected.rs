@@ -10,10 +10,11 @@ use units::{Duration, Instant, Offset, SeqNum, unlikely};
 
 use super::SegmentPayload;
 use crate::connection::Connection;
-use crate::endpoint::{TcpEndpoint, TcpSide, TcpState};
+use crate::endpoint::{TcpEndpoint, TcpSide};
 use crate::loss::LossDetector;
 use crate::profile::{OldSegments, TimeWaitRule};
 use crate::state::{ReceiveSide, SendSide};
+use crate::tcp_state::TcpState;
 
 /// Timestamps older than this are invalid (RFC 7323 section 5.5).
 const PAWS_IDLE: Duration = Duration::from_secs(24 * 24 * 3_600);

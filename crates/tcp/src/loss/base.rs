@@ -18,11 +18,12 @@ use recovery::prr::freebsd::PrrRule;
 use units::{Bytes, Offset};
 
 use super::DUP_THRESHOLD;
-use super::{LossDetector, ReceivedAck};
+use super::LossDetector;
 use crate::connection::Connection;
-use crate::endpoint::TcpState;
 use crate::profile::{DuplicateRule, LimitedTransmitRule, SackRule};
+use crate::received_ack::ReceivedAck;
 use crate::state::{ReceiveSide, SendSide};
+use crate::tcp_state::TcpState;
 use crate::timers::Timers;
 
 /// An acknowledgment and the resulting update of the scoreboard.
@@ -89,7 +90,7 @@ impl SendSide {
         }
         let wnd = conn.scaled_window(segment);
         let predicted = self.predicts_ack(conn, rcv, segment, seq, ack, wnd);
-        let received = self.parse_ack(conn, segment, (seq, ack), wnd);
+        let received = ReceivedAck::parse(conn, self.una, segment, (seq, ack), wnd);
         if predicted {
             self.advance_una(conn, timers, cx, segment, &received);
             self.rexmt.dup_acks = 0;

@@ -34,10 +34,11 @@ use recovery::rack::{RackInput, RackLosses};
 use recovery::tlp::{ProbeAck, TlpOutcome};
 use units::{Duration, Instant, Offset, unlikely};
 
-use super::{LossDetector, ReceivedAck};
+use super::LossDetector;
 use crate::connection::Connection;
 use crate::kernel_view::AppliedAck;
 use crate::rates::AckDelivery;
+use crate::received_ack::ReceivedAck;
 use crate::state::SendSide;
 use crate::timers::Timers;
 use deliveries::AckContext;

@@ -12,9 +12,10 @@ use units::Offset;
 
 use steps::SackSequence;
 
+use super::LossDetector;
 use super::base::ProcessedAck;
-use super::{LossDetector, ReceivedAck};
 use crate::connection::Connection;
+use crate::received_ack::ReceivedAck;
 use crate::state::SendSide;
 
 impl SendSide {

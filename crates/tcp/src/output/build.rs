@@ -9,13 +9,13 @@ use record::{Cause, Event, Purpose, Recorder, SentKind};
 use recovery::sendmap::RetransmitResult;
 use units::{Duration, Instant, Offset, SeqNum, unlikely};
 
-use super::SegmentPlan;
 use super::ack_fields::SenderFields;
 use super::base::BasePlan;
 use crate::connection::Connection;
 use crate::endpoint::TcpEndpoint;
 use crate::loss::LossDetector;
 use crate::profile::PushRule;
+use crate::segment_plan::SegmentPlan;
 use crate::sent;
 use crate::state::SendSide;
 use crate::timers::Timers;

@@ -3,8 +3,8 @@
 use machine::Cx;
 use record::{Event, Recorder, SendLimit, SentKind};
 
-use super::SegmentPlan;
 use crate::connection::Connection;
+use crate::segment_plan::SegmentPlan;
 use crate::state::{ReceiveSide, SendSide};
 
 impl SendSide {

@@ -6,9 +6,10 @@ use record::{Event, Recorder, SendLimit};
 use units::unlikely;
 
 use crate::connection::Connection;
-use crate::endpoint::{TcpEndpoint, TcpState};
+use crate::endpoint::TcpEndpoint;
 use crate::loss::LossDetector;
 use crate::state::SendSide;
+use crate::tcp_state::TcpState;
 
 impl TcpEndpoint {
     /// Has all data been sent, with nothing else to do but perhaps to acknowledge? This is the case

@@ -11,10 +11,10 @@ use recovery::RttEstimator;
 use recovery::sendmap::SentSegment;
 use units::{Bytes, Duration, Instant, Offset, unlikely};
 
-use super::SegmentPlan;
 use super::call::{Pacing, PacketBatch, WriteCall};
 use crate::connection::Connection;
 use crate::profile::{BurstRule, LinuxBursts, SendQueue};
+use crate::segment_plan::SegmentPlan;
 use crate::send_buffer::{DeviceLimits, WriteFlags, WriteQueue};
 use crate::state::SendSide;
 use crate::timers::Timers;

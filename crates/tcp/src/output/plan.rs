@@ -7,10 +7,10 @@ use machine::Cx;
 use record::{Cause, Recorder, SendLimit, SentKind};
 use units::{Offset, unlikely};
 
-use super::SegmentPlan;
 use crate::connection::Connection;
 use crate::loss::LossDetector;
 use crate::profile::{BurstRule, IdleCheck};
+use crate::segment_plan::SegmentPlan;
 use crate::state::{ProbeSegment, ReceiveSide, SendSide};
 use crate::timers::Timers;
 

@@ -10,8 +10,8 @@ use units::{Bytes, Offset};
 
 use super::{AckNextStep, AfterOutput, ProcessedAck};
 use crate::connection::Connection;
-use crate::loss::ReceivedAck;
 use crate::profile::{SackRule, SettleRule};
+use crate::received_ack::ReceivedAck;
 use crate::sent::DeliveredPackets;
 use crate::state::SendSide;
 use crate::timers::Timers;

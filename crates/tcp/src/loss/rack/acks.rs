@@ -18,7 +18,8 @@ use super::delivered::{AckContext, AckEffects};
 use super::steps::RackPrrInput;
 use crate::connection::Connection;
 use crate::endpoint::TcpSide;
-use crate::loss::{DUP_THRESHOLD, LossDetector, ReceivedAck};
+use crate::loss::{DUP_THRESHOLD, LossDetector};
+use crate::received_ack::ReceivedAck;
 use crate::state::SendSide;
 use crate::timers::Timers;
 

@@ -9,9 +9,9 @@ use recovery::sendmap::RetransmitResult;
 use units::{Duration, Instant, Offset};
 
 use crate::connection::Connection;
-use crate::endpoint::TcpState;
 use crate::loss::LossDetector;
 use crate::state::SendSide;
+use crate::tcp_state::TcpState;
 use crate::timers::Timers;
 
 /// Maximum time until a probe; beyond it the timeout comes first (`TCPTV_REXMTMAX`).

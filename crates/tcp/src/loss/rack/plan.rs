@@ -5,8 +5,8 @@ use record::{Cause, Event, Recorder, SendLimit, SentKind};
 
 use crate::connection::Connection;
 use crate::loss::LossDetector;
-use crate::output::SegmentPlan;
 use crate::profile::BurstRule;
+use crate::segment_plan::SegmentPlan;
 use crate::state::{ReceiveSide, SendSide};
 
 impl SendSide {

@@ -13,7 +13,7 @@ use units::{Bytes, Duration, Instant, Offset};
 use super::delivered::{AckContext, AckEffects};
 use super::state::FreeBsdRackState;
 use crate::clock::KernelClock;
-use crate::loss::ReceivedAck;
+use crate::received_ack::ReceivedAck;
 
 /// An acknowledgment in recovery, as PRR counts it.
 #[derive(Debug, Clone, Copy)]

@@ -16,7 +16,7 @@ use units::{Duration, Instant, Offset, unlikely};
 use super::detector::{DeliveryContext, RackDetector};
 use super::state::{AckAccounting, RackTlpState};
 use crate::clock::KernelClock;
-use crate::loss::received::ReceivedAck;
+use crate::received_ack::ReceivedAck;
 
 /// The connection when an acknowledgment arrives.
 #[derive(Debug, Clone, Copy)]

@@ -15,7 +15,8 @@ use super::prr_state::PrrState;
 use super::recovery_state::any_retransmitted;
 use super::state::{AckAccounting, Frto, RackTlpState};
 use crate::connection::Connection;
-use crate::loss::{LossDetector, ReceivedAck};
+use crate::loss::LossDetector;
+use crate::received_ack::ReceivedAck;
 use crate::state::SendSide;
 
 /// The connection when an acknowledgment arrives after a timeout; `snd_una` has not advanced yet.

@@ -15,7 +15,7 @@ use super::detector::RackDetector;
 use super::prr_state::{self, PrrState};
 use super::state::{AckAccounting, Frto, RackTlpState};
 use crate::connection::Connection;
-use crate::loss::ReceivedAck;
+use crate::received_ack::ReceivedAck;
 use crate::state::SendSide;
 
 /// An acknowledgment and the recovery that it arrives in; `snd_una` has not advanced yet.

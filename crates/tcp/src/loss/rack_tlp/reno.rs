@@ -11,7 +11,8 @@ use recovery::sendmap::SendMap;
 use units::Offset;
 
 use super::state::RackTlpState;
-use crate::loss::{LossDetector, ReceivedAck};
+use crate::loss::LossDetector;
+use crate::received_ack::ReceivedAck;
 use crate::state::SendSide;
 
 impl SendSide {

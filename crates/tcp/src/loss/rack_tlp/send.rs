@@ -11,6 +11,11 @@ use crate::profile::{BurstRule, RetransmissionRoom};
 use crate::state::SendSide;
 
 impl SendSide {
+    /// Is the flight lost in a timeout still being retransmitted?
+    pub(crate) fn repairs_timeout(&self) -> bool {
+        matches!(&self.loss_detector, LossDetector::RackTlp(loss) if loss.repairs_timeout())
+    }
+
     /// The next lost segment to retransmit, as far as window and PRR allow: its start, its length,
     /// whether it includes a FIN, and the cause.
     pub(crate) fn next_lost(&mut self, conn: &Connection) -> Option<(Offset, u64, bool, SentKind)> {

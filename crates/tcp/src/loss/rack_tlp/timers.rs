@@ -16,10 +16,10 @@ use super::prr_state::PrrState;
 use super::recovery_state::any_retransmitted;
 use super::state::{AckAccounting, Frto, RackTlpState};
 use crate::connection::Connection;
-use crate::endpoint::TcpState;
 use crate::loss::LossDetector;
 use crate::profile::ProbeRule;
 use crate::state::SendSide;
+use crate::tcp_state::TcpState;
 use crate::timers::Timers;
 
 /// The connection at a retransmission timeout.

@@ -7,9 +7,9 @@ use recovery::prr::freebsd::{PrrFreeBsdInput, PrrRule, RecoveryCause};
 use units::{Bytes, Offset};
 
 use super::state::SackLossState;
-use crate::loss::ReceivedAck;
 use crate::loss::base::ProcessedAck;
 use crate::profile::SettleRule;
+use crate::received_ack::ReceivedAck;
 
 /// The sequence variables that the steps read, and the segment sizes.
 #[derive(Debug, Clone, Copy)]

@@ -2,11 +2,9 @@
 
 use packet::Segment;
 use recovery::dsack::SackRange;
-use units::Offset;
+use units::{Offset, SeqNum};
 
-use super::LossDetector;
 use crate::connection::Connection;
-use crate::state::SendSide;
 
 /// The contents of an acknowledgment, as offsets.
 #[derive(Debug, Clone, Copy)]
@@ -28,27 +26,15 @@ pub(crate) struct ReceivedAck {
 }
 
 impl ReceivedAck {
-    /// SACK blocks beyond `th_ack`, or below it for duplicates (D-SACK).
-    pub(crate) fn blocks(&self) -> &[SackRange] {
-        &self.blocks[..self.count]
-    }
-}
-
-impl SendSide {
-    /// Is the flight lost in a timeout still being retransmitted?
-    pub(crate) fn repairs_timeout(&self) -> bool {
-        matches!(&self.loss_detector, LossDetector::RackTlp(loss) if loss.repairs_timeout())
-    }
-
-    /// Parses an acknowledgment; blocks outside the sequence space are dropped.
-    pub(crate) fn parse_ack(
-        &self,
+    /// Parses an acknowledgment; blocks outside the sequence space around `una` are dropped.
+    pub(crate) fn parse(
         conn: &Connection,
+        una: Offset,
         segment: &Segment,
         (seq, th_ack): (Offset, Offset),
         wnd: u64,
-    ) -> ReceivedAck {
-        let mut received = ReceivedAck {
+    ) -> Self {
+        let mut received = Self {
             seq,
             th_ack,
             wnd,
@@ -60,7 +46,7 @@ impl SendSide {
         };
         if conn.negotiated.sack {
             for block in segment.sack_blocks() {
-                let place = |seq: units::SeqNum| seq.near(conn.cfg.isn, self.una);
+                let place = |seq: SeqNum| seq.near(conn.cfg.isn, una);
                 if let Some(block) = place(block.left).zip(place(block.right)) {
                     received.blocks[received.count] = block;
                     received.count += 1;
@@ -68,5 +54,10 @@ impl SendSide {
             }
         }
         received
+    }
+
+    /// SACK blocks beyond `th_ack`, or below it for duplicates (D-SACK).
+    pub(crate) fn blocks(&self) -> &[SackRange] {
+        &self.blocks[..self.count]
     }
 }
