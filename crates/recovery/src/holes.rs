@@ -232,13 +232,17 @@ impl SackScoreboard {
 
     /// Bytes in flight between `snd_una` and `snd_max`. The kernel's quirks can make it negative.
     pub fn pipe(&self, snd_una: Offset, snd_max: Offset) -> i64 {
-        let outstanding = snd_max.since(snd_una).get() as i64;
+        snd_max.since(snd_una).get() as i64 + self.flight_correction()
+    }
+
+    /// By how much the bytes in flight differ from those outstanding.
+    pub fn flight_correction(&self) -> i64 {
         let retransmission = self.sack_bytes_rexmit as i64;
         match self.params.pipe {
-            PipeRule::Outstanding => outstanding,
-            PipeRule::Sacked => outstanding + retransmission - self.sacked_bytes as i64,
+            PipeRule::Outstanding => 0,
+            PipeRule::Sacked => retransmission - self.sacked_bytes as i64,
             PipeRule::SackedAndLost => {
-                outstanding + retransmission - self.sacked_bytes as i64 - self.lost_bytes as i64
+                retransmission - self.sacked_bytes as i64 - self.lost_bytes as i64
             }
         }
     }

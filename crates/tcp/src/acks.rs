@@ -17,6 +17,7 @@ use crate::loss::LossDetector;
 use crate::loss::base::AckNextStep;
 use crate::profile::{IdleRule, WindowUpdate};
 use crate::received_ack::ReceivedAck;
+use crate::sender::Sender;
 use crate::state::SendSide;
 use crate::timers::Timers;
 
@@ -137,6 +138,94 @@ impl SendSide {
         }
     }
 
+    /// Wakes a blocked writer once the send buffer has space.
+    #[inline(always)]
+    pub(crate) fn wake_writer<R: Recorder>(&mut self, conn: &Connection, cx: &mut Cx<'_, R>) {
+        if !self.buffer.starved() {
+            return;
+        }
+        if self.buffer.expands() {
+            self.expand_buffer(conn, cx);
+        }
+        let unsent = self.data_end().since(self.max).get();
+        if self.sender.buffer.writable(self.sender.max, unsent) {
+            self.call.signal(Signal::Writable);
+        }
+    }
+
+    /// Do the SACK blocks of an acknowledgment before `snd_una` count? They do in Linux (`old_ack` of
+    /// tcp_ack) and in FreeBSD's RACK stack.
+    #[cold]
+    fn takes_old_acks(&self, conn: &Connection) -> bool {
+        match conn.cfg.profile.rules.sending.sacks_of_old_acks {
+            true => matches!(self.loss_detector, LossDetector::RackTlp(_)),
+            false => self.is_rack(),
+        }
+    }
+
+    /// Updates the send window unless the segment is older than the last that updated it (RFC 9293
+    /// 3.10.7.4). Of equally old ones FreeBSD takes the larger window (tcp_do_segment), Linux also
+    /// a zero window (tcp_may_update_window).
+    #[inline(always)]
+    pub(crate) fn update_window(
+        &mut self,
+        conn: &Connection,
+        timers: &mut Timers,
+        seq: Offset,
+        ack: Offset,
+        wnd: u64,
+    ) {
+        let as_old = match conn.cfg.profile.rules.sending.window_update {
+            WindowUpdate::Larger => wnd > self.peer.wnd,
+            WindowUpdate::LargerOrZero => wnd > self.peer.wnd || wnd == 0,
+            WindowUpdate::Any => true,
+        };
+        let newer = self.peer.wl1 < seq
+            || (self.peer.wl1 == seq && (self.peer.wl2 < ack || (self.peer.wl2 == ack && as_old)));
+        if !newer {
+            return;
+        }
+        if wnd > self.peer.wnd || wnd == 0 {
+            self.call_output();
+        }
+        if unlikely(self.probe.persisting) && self.is_rack() {
+            if !self.is_shut_for_rack(conn, wnd) {
+                self.exit_rack_persist(timers);
+            }
+        } else if unlikely(self.probe.persisting) && wnd > 0 {
+            // The window is open again; if it is still too small, the next pass resumes probing.
+            self.probe.persisting = false;
+            timers.stop(Purpose::Persist);
+            self.call_output();
+        }
+        if unlikely(self.max == self.una) && wnd != self.peer.wnd {
+            // tcp_ack_update_window, before the acknowledgment is processed.
+            self.peer.opened_while_idle = self.data_end() > self.nxt;
+        }
+        self.peer.wnd = wnd;
+        self.peer.max_wnd = self.peer.max_wnd.max(wnd);
+        self.peer.wl1 = seq;
+        self.peer.wl2 = ack;
+    }
+
+    /// Packets of one of these windows: one more than the degree of reordering at least (tcp_sndbuf_expand).
+    pub(crate) fn window_buffered(&self, conn: &Connection) -> u64 {
+        (self.cwnd() / conn.mss()).max(u64::from(self.reordering().metric()) + 1)
+    }
+
+    fn expand_buffer<R: Recorder>(&mut self, conn: &Connection, cx: &mut Cx<'_, R>) {
+        // Is the window full of whole packets? The test needs no division.
+        if (self.packets_in_flight() + 1) * conn.mss() > self.cwnd() {
+            return;
+        }
+        let (windows, packets) = (self.windows_buffered(), self.window_buffered(conn));
+        if let Some(size) = self.buffer.expand(windows, packets) {
+            cx.emit(|| Event::SendBuffer { size: size as u32 });
+        }
+    }
+}
+
+impl Sender {
     /// Advances `snd_una` and removes the acknowledged bytes from the send buffer.
     #[inline(always)]
     pub(crate) fn advance<R: Recorder>(
@@ -162,31 +251,6 @@ impl SendSide {
         self.note(conn, cx, change, Cause::SlowStart);
     }
 
-    /// Wakes a blocked writer once the send buffer has space.
-    #[inline(always)]
-    pub(crate) fn wake_writer<R: Recorder>(&mut self, conn: &Connection, cx: &mut Cx<'_, R>) {
-        if !self.buffer.starved() {
-            return;
-        }
-        if self.buffer.expands() {
-            self.expand_buffer(conn, cx);
-        }
-        let unsent = self.data_end().since(self.max).get();
-        if self.buffer.writable(self.max, unsent) {
-            self.call.signal(Signal::Writable);
-        }
-    }
-
-    /// Do the SACK blocks of an acknowledgment before `snd_una` count? They do in Linux (`old_ack` of
-    /// tcp_ack) and in FreeBSD's RACK stack.
-    #[cold]
-    fn takes_old_acks(&self, conn: &Connection) -> bool {
-        match conn.cfg.profile.rules.sending.sacks_of_old_acks {
-            true => matches!(self.loss_detector, LossDetector::RackTlp(_)),
-            false => self.is_rack(),
-        }
-    }
-
     /// Responds to an ECN echo: reduces the window as for a loss, once per window of data (RFC 3168
     /// section 6.1.2).
     pub(crate) fn on_ecn_echo<R: Recorder>(
@@ -210,17 +274,18 @@ impl SendSide {
     }
 
     /// Ends the CWR state: data sent after the reduction, and with it our CWR, is acknowledged.
+    /// `keeps_window`: nothing was lost, and the window stays as the echo left it.
     pub(crate) fn end_cwr<R: Recorder>(
         &mut self,
         conn: &Connection,
         cx: &mut Cx<'_, R>,
         ack: Offset,
+        keeps_window: bool,
     ) {
         self.rexmt.cwr_end = None;
         let window = self.cc.control().window;
         let change = self.cc.on_recovered(&RecoveryEnd { th_ack: ack, pipe: self.max - ack });
-        if !self.has_one_timer() {
-            // Nothing was lost: the window stays as the echo left it.
+        if keeps_window {
             self.cc.override_window(window);
         }
         self.note(conn, cx, change, Cause::Recovered);
@@ -287,80 +352,8 @@ impl SendSide {
         }
     }
 
-    /// Bytes in flight as the stack estimates them (tcp_compute_pipe of FreeBSD, RFC 6675).
-    pub(crate) fn pipe(&self) -> u64 {
-        match &self.loss_detector {
-            LossDetector::Sack(_) => self.sack_pipe(),
-            LossDetector::RackTlp(_) | LossDetector::FreeBsdRack(_) => {
-                self.scoreboard.sums().pipe()
-            }
-            LossDetector::NewReno => self.max - self.una,
-        }
-    }
-
-    /// Updates the send window unless the segment is older than the last that updated it (RFC 9293
-    /// 3.10.7.4). Of equally old ones FreeBSD takes the larger window (tcp_do_segment), Linux also
-    /// a zero window (tcp_may_update_window).
-    #[inline(always)]
-    pub(crate) fn update_window(
-        &mut self,
-        conn: &Connection,
-        timers: &mut Timers,
-        seq: Offset,
-        ack: Offset,
-        wnd: u64,
-    ) {
-        let as_old = match conn.cfg.profile.rules.sending.window_update {
-            WindowUpdate::Larger => wnd > self.peer.wnd,
-            WindowUpdate::LargerOrZero => wnd > self.peer.wnd || wnd == 0,
-            WindowUpdate::Any => true,
-        };
-        let newer = self.peer.wl1 < seq
-            || (self.peer.wl1 == seq && (self.peer.wl2 < ack || (self.peer.wl2 == ack && as_old)));
-        if !newer {
-            return;
-        }
-        if wnd > self.peer.wnd || wnd == 0 {
-            self.call_output();
-        }
-        if unlikely(self.probe.persisting) && self.is_rack() {
-            if !self.is_shut_for_rack(conn, wnd) {
-                self.exit_rack_persist(timers);
-            }
-        } else if unlikely(self.probe.persisting) && wnd > 0 {
-            // The window is open again; if it is still too small, the next pass resumes probing.
-            self.probe.persisting = false;
-            timers.stop(Purpose::Persist);
-            self.call_output();
-        }
-        if unlikely(self.max == self.una) && wnd != self.peer.wnd {
-            // tcp_ack_update_window, before the acknowledgment is processed.
-            self.peer.opened_while_idle = self.data_end() > self.nxt;
-        }
-        self.peer.wnd = wnd;
-        self.peer.max_wnd = self.peer.max_wnd.max(wnd);
-        self.peer.wl1 = seq;
-        self.peer.wl2 = ack;
-    }
-
     /// Size of Linux's send buffer in windows (tcp_sndbuf_expand).
     pub(crate) fn windows_buffered(&self) -> u64 {
         self.cc.windows_buffered().unwrap_or(2)
-    }
-
-    /// Packets of one of these windows: one more than the degree of reordering at least (tcp_sndbuf_expand).
-    pub(crate) fn window_buffered(&self, conn: &Connection) -> u64 {
-        (self.cwnd() / conn.mss()).max(u64::from(self.reordering().metric()) + 1)
-    }
-
-    fn expand_buffer<R: Recorder>(&mut self, conn: &Connection, cx: &mut Cx<'_, R>) {
-        // Is the window full of whole packets? The test needs no division.
-        if (self.packets_in_flight() + 1) * conn.mss() > self.cwnd() {
-            return;
-        }
-        let (windows, packets) = (self.windows_buffered(), self.window_buffered(conn));
-        if let Some(size) = self.buffer.expand(windows, packets) {
-            cx.emit(|| Event::SendBuffer { size: size as u32 });
-        }
     }
 }

@@ -19,6 +19,7 @@ use crate::fast_open::state::FastOpenHandshake;
 use crate::output::call::PacketBatch;
 use crate::profile::AfterRead;
 use crate::receive_window::ReceiveWindow;
+use crate::sender::Sender;
 use crate::state::{ReceiveSide, SendSide};
 use crate::tcp_state::TcpState;
 use crate::timers::Timers;
@@ -196,7 +197,7 @@ impl TcpEndpoint {
     }
 
     /// Counters so far.
-    pub const fn totals(&self) -> &TcpTotals {
+    pub fn totals(&self) -> &TcpTotals {
         &self.snd.totals
     }
 
@@ -240,7 +241,7 @@ impl TcpEndpoint {
     }
 }
 
-impl SendSide {
+impl Sender {
     /// Requests an output pass (a call of tcp_output).
     pub(crate) fn call_output(&mut self) {
         self.call.due = true;

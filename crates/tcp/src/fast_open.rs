@@ -18,7 +18,7 @@ use units::{Instant, Offset, SeqNum};
 use crate::connection::Connection;
 use crate::endpoint::TcpEndpoint;
 use crate::loss::LossDetector;
-use crate::state::SendSide;
+use crate::sender::Sender;
 use crate::tcp_state::TcpState;
 use crate::timers::Timers;
 pub(crate) use state::FastOpenHandshake;
@@ -186,7 +186,7 @@ impl TcpEndpoint {
             retransmitted: shift > 0 || fast.too_large,
         });
         self.snd.una = Offset(1) + acked;
-        self.snd.buffer.acknowledge(acked, self.snd.una);
+        self.snd.sender.buffer.acknowledge(acked, self.snd.sender.una);
         self.snd.nxt = self.snd.una;
         self.snd.max = self.snd.una;
         self.snd.peer.wl2 = self.snd.una;
@@ -203,12 +203,12 @@ impl TcpEndpoint {
             let end = Offset(1) + data;
             let mss = self.conn.mss();
             crate::sent::push(
-                &mut self.snd.scoreboard,
-                self.snd.una,
+                &mut self.snd.sender.scoreboard,
+                self.snd.sender.una,
                 end,
                 false,
                 mss,
-                self.snd.last.sent,
+                self.snd.sender.last.sent,
             );
             self.snd.scoreboard.set_push();
             let packets = self.snd.scoreboard.sums().all.packets;
@@ -233,7 +233,7 @@ impl TcpEndpoint {
     }
 }
 
-impl SendSide {
+impl Sender {
     /// May the application write? In SYN-RECEIVED only with Fast Open.
     #[inline(always)]
     pub(crate) fn may_write(&self, conn: &Connection) -> bool {

@@ -14,8 +14,9 @@ use crate::endpoint::{TcpEndpoint, TcpSide};
 use crate::loss::LossDetector;
 use crate::profile::{CrossedSyns, EcnRule};
 use crate::receive_window::ReceiveWindow;
+use crate::sender::Sender;
 use crate::sent::DeliveredPackets;
-use crate::state::{ReceiveSide, SendSide};
+use crate::state::ReceiveSide;
 use crate::tcp_state::TcpState;
 
 /// Capacity for the segments that FreeBSD sends during one ACK before `snd_una` advances.
@@ -231,14 +232,13 @@ impl TcpEndpoint {
             self.conn.negotiated.mss = bound.max(self.conn.cfg.profile.min_mss.min(mss));
         }
         let opened = self.conn.handshake_cfg.take().and_then(|config| config.opened);
-        self.snd.loss_detector =
-            LossDetector::new(&self.conn.cfg.profile, self.conn.negotiated.sack);
+        self.snd.begin_loss_detection(&self.conn.cfg.profile, self.conn.negotiated.sack);
         if matches!(self.snd.loss_detector, LossDetector::Sack(_)) {
             // Allocated before the transfer, so that the transfer itself allocates nothing.
             self.outbox = Some(Box::new(VecDeque::with_capacity(OUTBOX)));
         }
         self.snd.introduce_controller(&self.conn, cx.now);
-        let change = self.snd.cc.on_established(&ConnectionStart {
+        let change = self.snd.sender.cc.on_established(&ConnectionStart {
             now: cx.now,
             ticks: self.conn.clock.tick(cx.now),
             created_ticks: self.conn.clock.tick(opened.unwrap_or(cx.now)),
@@ -247,8 +247,8 @@ impl TcpEndpoint {
             maxseg: self.conn.negotiated.maxseg,
             snd_scale: self.conn.negotiated.snd_scale.unwrap_or(0),
             syn_retransmitted,
-            rtt: self.snd.rtt.sample,
-            ssthresh: self.snd.cached_ssthresh(&self.conn),
+            rtt: self.snd.sender.rtt.sample,
+            ssthresh: self.snd.sender.cached_ssthresh(&self.conn),
         });
         self.snd.keep_rates(&self.conn, cx.now);
         self.snd.note(&self.conn, cx, change, Cause::Start);
@@ -269,7 +269,7 @@ impl TcpEndpoint {
     }
 }
 
-impl SendSide {
+impl Sender {
     /// ECN flags of the SYN: later retransmissions do not ask for it (RFC 3168 section 6.1.1.1;
     /// `net.inet.tcp.ecn.maxretries` of FreeBSD, `net.ipv4.tcp_ecn_fallback`, tcp_ecn_clear_syn).
     fn syn_ecn_flags(&self, conn: &Connection) -> Flags {

@@ -14,6 +14,7 @@ use crate::connection::Connection;
 use crate::endpoint::{TcpEndpoint, TcpSide};
 use crate::loss::LossDetector;
 use crate::profile::QuotedRange;
+use crate::sender::Sender;
 use crate::state::SendSide;
 use crate::tcp_state::TcpState;
 
@@ -122,9 +123,13 @@ impl TcpEndpoint {
     /// not the path is congested, so the last doubling of the timeout is undone (tcp_ld_RTO_revert).
     pub fn revert_backoff<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, seq: SeqNum) {
         let is_first = seq == self.snd.una.to_seq(self.conn.cfg.isn);
-        let RttEstimator::Linux(rtt) = &mut self.snd.rtt.estimator else { return };
-        let Some(first) =
-            self.snd.scoreboard.first().filter(|_| is_first && self.snd.rexmt.shift > 0)
+        let RttEstimator::Linux(rtt) = &mut self.snd.sender.rtt.estimator else { return };
+        let Some(first) = self
+            .snd
+            .sender
+            .scoreboard
+            .first()
+            .filter(|_| is_first && self.snd.sender.rexmt.shift > 0)
         else {
             return;
         };
@@ -142,18 +147,6 @@ impl TcpEndpoint {
 }
 
 impl SendSide {
-    /// The MTU of the path, as far as it is known, in bytes (`icsk_pmtu_cookie`).
-    pub(crate) fn path_mtu(&self, conn: &Connection) -> u32 {
-        self.rare.path_mtu.unwrap_or(conn.cfg.profile.mtu)
-    }
-
-    fn shrink_segments(&mut self, conn: &mut Connection, maxseg: u32) {
-        let options = if conn.negotiated.timestamps { 12 } else { 0 };
-        conn.negotiated.mss = conn.negotiated.mss.min(maxseg - options);
-        conn.negotiated.maxseg = maxseg;
-        self.cc.on_mss(conn.negotiated.mss, conn.negotiated.maxseg);
-    }
-
     /// tcp_simple_retransmit: what is larger than a segment is lost, and the window stays, since it is
     /// counted in packets.
     fn lose_larger_packets<R: Recorder>(&mut self, conn: &Connection, cx: &mut Cx<'_, R>) {
@@ -174,10 +167,25 @@ impl SendSide {
             self.call_output();
             return;
         }
-        self.show_controller(conn, cx.now, self.una);
-        let change = self.cc.on_congested(&self.congested(conn, cx.now, Sign::PathMtu));
+        self.sender.show_controller(conn, cx.now, self.sender.una);
+        let change =
+            self.sender.cc.on_congested(&self.sender.congested(conn, cx.now, Sign::PathMtu));
         self.note(conn, cx, change, Cause::PathMtu);
         self.begin_mtu_repair();
         self.call_output();
+    }
+}
+
+impl Sender {
+    /// The MTU of the path, as far as it is known, in bytes (`icsk_pmtu_cookie`).
+    pub(crate) fn path_mtu(&self, conn: &Connection) -> u32 {
+        self.rare.path_mtu.unwrap_or(conn.cfg.profile.mtu)
+    }
+
+    fn shrink_segments(&mut self, conn: &mut Connection, maxseg: u32) {
+        let options = if conn.negotiated.timestamps { 12 } else { 0 };
+        conn.negotiated.mss = conn.negotiated.mss.min(maxseg - options);
+        conn.negotiated.maxseg = maxseg;
+        self.cc.on_mss(conn.negotiated.mss, conn.negotiated.maxseg);
     }
 }

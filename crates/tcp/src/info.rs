@@ -9,6 +9,7 @@ use units::{Bytes, Duration, Instant, Offset};
 use crate::connection::Connection;
 use crate::endpoint::{TcpEndpoint, TcpSide};
 use crate::loss::LossDetector;
+use crate::sender::Sender;
 use crate::state::SendSide;
 use crate::tcp_state::TcpState;
 
@@ -213,15 +214,6 @@ impl TcpEndpoint {
 }
 
 impl SendSide {
-    /// `icsk_backoff`: Linux forgets it with a round-trip sample only, and counts probes of a closed
-    /// window.
-    fn backoff(&self) -> u32 {
-        match &self.rtt.estimator {
-            RttEstimator::Linux(rtt) if !self.probe.persisting => rtt.backoff(),
-            _ => self.rexmt.shift,
-        }
-    }
-
     /// The SYN, the packets sent that are no longer outstanding, or SACKed (without SACK: counted by duplicate ACKs,
     /// tcp_add_reno_sack), and spurious retransmissions that D-SACKs have reported (tcp_dsack_seen).
     fn delivered(&self, conn: &Connection, sacked: u64) -> u64 {
@@ -249,6 +241,17 @@ impl SendSide {
             CaState::Disorder
         } else {
             CaState::Open
+        }
+    }
+}
+
+impl Sender {
+    /// `icsk_backoff`: Linux forgets it with a round-trip sample only, and counts probes of a closed
+    /// window.
+    fn backoff(&self) -> u32 {
+        match &self.rtt.estimator {
+            RttEstimator::Linux(rtt) if !self.probe.persisting => rtt.backoff(),
+            _ => self.rexmt.shift,
         }
     }
 }

@@ -18,7 +18,8 @@ use crate::endpoint::TcpEndpoint;
 use crate::loss::LossDetector;
 use crate::output::call::PacketBatch;
 use crate::profile::{EchoRule, OldSegments};
-use crate::state::{ReceiveSide, SendSide};
+use crate::sender::Sender;
+use crate::state::ReceiveSide;
 use crate::tcp_state::TcpState;
 
 /// The payload of a segment within the window, as offsets.
@@ -275,7 +276,7 @@ impl TcpEndpoint {
     }
 }
 
-impl SendSide {
+impl Sender {
     /// Does the segment qualify for the fast path: the next bytes or a pure acknowledgment, in
     /// order, with a valid timestamp, on a connection in a regular state (header prediction:
     /// tcp_do_segment of FreeBSD, tcp_rcv_established of Linux)?

@@ -11,7 +11,7 @@ use recovery::RttEstimator;
 use units::{Instant, Offset};
 
 use crate::connection::Connection;
-use crate::state::SendSide;
+use crate::sender::Sender;
 
 /// What an acknowledgment did to the retransmission queue.
 #[derive(Debug, Clone, Copy)]
@@ -30,7 +30,7 @@ pub(crate) struct AppliedAck {
     pub(crate) blocks: bool,
 }
 
-impl SendSide {
+impl Sender {
     /// Shows the connection to a controller in C; `una` is `snd_una` after the acknowledgment in progress.
     #[inline(always)]
     pub(crate) fn show_controller(&mut self, conn: &Connection, now: Instant, una: Offset) {

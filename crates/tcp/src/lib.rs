@@ -47,6 +47,7 @@ mod sack_compression;
 mod sack_report;
 mod segment_plan;
 mod send_buffer;
+mod sender;
 mod sender_state;
 mod sent;
 mod socket_options;

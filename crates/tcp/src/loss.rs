@@ -13,6 +13,7 @@ use rack_tlp::state::RackTlpState;
 use sack::state::SackLossState;
 
 use crate::profile::{LossDetectionRule, RackTlpRule, TcpProfile};
+use crate::sender::FlightEstimate;
 
 /// Duplicate acknowledgments that signal a loss (RFC 5681 section 3.2).
 const DUP_THRESHOLD: u32 = 3;
@@ -44,6 +45,15 @@ impl LossDetector {
             LossDetectionRule::RackTlp(_)
             | LossDetectionRule::FreeBsdRack(_)
             | LossDetectionRule::NewReno => Self::NewReno,
+        }
+    }
+
+    /// How the bytes in flight are estimated.
+    pub(crate) fn flight(&self) -> FlightEstimate {
+        match self {
+            Self::NewReno => FlightEstimate::Outstanding,
+            Self::Sack(loss) => FlightEstimate::Corrected(loss.holes.flight_correction()),
+            Self::RackTlp(_) | Self::FreeBsdRack(_) => FlightEstimate::Scoreboard,
         }
     }
 

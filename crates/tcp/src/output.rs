@@ -10,7 +10,7 @@ mod ack_fields;
 mod base;
 mod batch;
 mod build;
-mod bytes;
+pub(crate) mod bytes;
 pub(crate) mod call;
 mod idle;
 mod packets;
@@ -28,7 +28,7 @@ use crate::endpoint::TcpEndpoint;
 use crate::loss::LossDetector;
 use crate::loss::rack::call::RackCallStart;
 use crate::profile::BurstRule;
-use crate::state::ProbeSegment;
+use crate::sender::ProbeSegment;
 use crate::tcp_state::TcpState;
 use call::PacketBatch;
 
@@ -119,7 +119,7 @@ impl TcpEndpoint {
                     if self.conn.queues_packets() && plan.kind == SentKind::New {
                         // tcp_write_xmit for a probe of new data.
                         let flight = self.snd.packets_in_flight() * self.conn.mss();
-                        self.snd.validate_window(flight >= self.snd.cwnd());
+                        self.snd.sender.validate_window(flight >= self.snd.sender.cwnd());
                     }
                 }
                 Ok(())
@@ -278,7 +278,7 @@ impl TcpEndpoint {
 
     /// Full packets that may follow the last one without another decision.
     #[inline(always)]
-    pub const fn batch_packets(&self) -> u64 {
+    pub fn batch_packets(&self) -> u64 {
         self.snd.call.batch.packets()
     }
 

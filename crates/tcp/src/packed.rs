@@ -32,6 +32,7 @@ impl PackedEndpoint {
             postcard::from_bytes(&self.bytes).expect("an encoded endpoint can be decoded");
         endpoint.conn.cfg.profile = self.profile.clone();
         endpoint.conn.clock.set_tick();
+        endpoint.snd.settle_flight();
         endpoint.snd.buffer.share(&self.profile);
         endpoint.rcv.policy.share(&self.profile);
         endpoint

@@ -10,29 +10,12 @@ use units::Instant;
 use crate::connection::Connection;
 use crate::loss::LossDetector;
 use crate::profile::ProbeRule;
-use crate::state::{ProbeSegment, SendSide};
+use crate::sender::{ProbeSegment, Sender};
+use crate::state::SendSide;
 use crate::timer_outcome::TimerOutcome;
 use crate::timers::Timers;
 
 impl SendSide {
-    /// tcp_timer_persist: forces the bytes that the window allows, or one byte into a zero window.
-    pub(crate) fn on_persist_timer(
-        &mut self,
-        conn: &Connection,
-        timers: &mut Timers,
-        now: Instant,
-    ) -> TimerOutcome {
-        if self.probe_limit_reached(conn, now) {
-            return TimerOutcome::GiveUp;
-        }
-        self.rare.probes += 1;
-        self.set_persist(conn, timers, now);
-        self.probe.segment = Some(ProbeSegment::Byte);
-        self.rexmt.cause = Cause::WindowProbe;
-        self.call_output();
-        TimerOutcome::Nothing
-    }
-
     /// Handles a zero window in tcp_output while data is waiting: pulls `snd_nxt` back to
     /// `snd_una`.
     pub(crate) fn shut_window<R: Recorder>(
@@ -55,6 +38,26 @@ impl SendSide {
         if !timers.runs(Purpose::Persist) {
             self.set_persist(conn, timers, cx.now);
         }
+    }
+}
+
+impl Sender {
+    /// tcp_timer_persist: forces the bytes that the window allows, or one byte into a zero window.
+    pub(crate) fn on_persist_timer(
+        &mut self,
+        conn: &Connection,
+        timers: &mut Timers,
+        now: Instant,
+    ) -> TimerOutcome {
+        if self.probe_limit_reached(conn, now, self.rexmt.shift) {
+            return TimerOutcome::GiveUp;
+        }
+        self.rare.probes += 1;
+        self.set_persist(conn, timers, now);
+        self.probe.segment = Some(ProbeSegment::Byte);
+        self.rexmt.cause = Cause::WindowProbe;
+        self.call_output();
+        TimerOutcome::Nothing
     }
 
     /// tcp_setpersist.

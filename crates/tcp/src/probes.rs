@@ -8,7 +8,8 @@ use units::{Duration, Instant};
 use crate::connection::Connection;
 use crate::loss::LossDetector;
 use crate::profile::ProbeRule;
-use crate::state::{ProbeSegment, SendSide};
+use crate::sender::{ProbeSegment, Sender};
+use crate::state::SendSide;
 use crate::tcp_state::TcpState;
 use crate::timer_outcome::TimerOutcome;
 use crate::timers::Timers;
@@ -37,7 +38,9 @@ impl SendSide {
         if self.last.received > self.rare.probed_at {
             self.rare.unanswered_probes = 0;
         }
-        if self.probes_timed_out(conn, cx.now) || self.probe_limit_reached(conn, cx.now) {
+        if self.probes_timed_out(conn, cx.now)
+            || self.probe_limit_reached(conn, cx.now, self.rare.probes)
+        {
             return TimerOutcome::GiveUp;
         }
         self.rare.probed_at = cx.now;
@@ -135,7 +138,9 @@ impl SendSide {
             self.set_window_timer(conn, timers, cx);
         }
     }
+}
 
+impl Sender {
     /// Restarts the timer of window probes after an acknowledgment that leaves the window shut
     /// (tcp_ack_probe of Linux).
     pub(crate) fn restart_window_timer<R: Recorder>(
@@ -186,12 +191,9 @@ impl SendSide {
     /// Is the limit of unanswered window probes reached (tcp_timer_persist of FreeBSD,
     /// tcp_probe_timer of Linux)? A peer that answers is probed for ever (RFC 1122 section
     /// 4.2.2.17), but by FreeBSD for only a minute once the application has closed.
-    pub(crate) fn probe_limit_reached(&self, conn: &Connection, now: Instant) -> bool {
+    /// `probes`: those sent in a row.
+    pub(crate) fn probe_limit_reached(&self, conn: &Connection, now: Instant, probes: u32) -> bool {
         let silence = now.since(self.last.received);
-        let probes = match self.loss_detector {
-            LossDetector::Sack(_) | LossDetector::FreeBsdRack(_) => self.rexmt.shift,
-            _ => self.rare.probes,
-        };
         match (conn.cfg.profile.probe, self.rtt.estimator.all_timeouts()) {
             (ProbeRule::Empty { .. }, _) => self.rare.unanswered_probes >= self.retries(conn),
             (ProbeRule::Byte { max, .. }, Some(timeouts)) => {

@@ -21,6 +21,7 @@ use recovery::delivery_rate::{DeliveryRateSample, DeliveryRates};
 use units::{Duration, Instant, Offset, unlikely};
 
 use crate::connection::Connection;
+use crate::sender::Sender;
 use crate::state::SendSide;
 use crate::timers::Timers;
 pub(crate) use state::{AckDelivery, RateState};
@@ -36,73 +37,6 @@ fn narrow(n: u64) -> u32 {
 }
 
 impl SendSide {
-    /// Allocates the rate state after the handshake, if the controller is rate-based.
-    pub(crate) fn keep_rates(&mut self, conn: &Connection, now: Instant) {
-        let controls = self.cc.rate_based().is_some();
-        let wanted = self.cc.kernel().is_some_and(|cc| cc.needs_rates());
-        let tracks_tx = self.cc.rate_based().is_some_and(|cc| cc.needs_tx_state());
-        if tracks_tx {
-            self.scoreboard.list_lost();
-        }
-        self.rates = (controls || wanted || conn.cfg.profile.measures_rates).then(|| {
-            Box::new(RateState {
-                delivery: DeliveryRates::new(now, Offset(1)),
-                controls,
-                tracks_tx,
-                call: (!conn.clock.is_exact())
-                    .then(|| (conn.clock.exact(now) + conn.clock.reading(), 0)),
-                awaited_push: None,
-                reached_push: None,
-                acks_probe: false,
-                echoed: false,
-                probe_app_limited: false,
-                measured: None,
-                next_departure: now,
-                in_flight_before: 0,
-                lost_before: 0,
-                rtt: None,
-                reneged: false,
-            })
-        });
-    }
-
-    /// Is the controller rate-based (`cong_control`)?
-    #[inline]
-    pub(crate) const fn is_rate_based(&self) -> bool {
-        matches!(&self.rates, Some(rates) if rates.controls)
-    }
-
-    /// Are delivery rates measured, for the controller or not?
-    #[inline]
-    pub(crate) const fn measures_rates(&self) -> bool {
-        self.rates.is_some()
-    }
-
-    /// tcp_compute_delivery_rate in bytes a second, and whether the application limited it; `None` if rates are not
-    /// measured.
-    pub(crate) fn delivery_rate(&self, conn: &Connection) -> Option<(u64, bool)> {
-        let rates = self.rates.as_ref()?;
-        let Some(measured) = &rates.measured else { return Some((0, true)) };
-        let bytes = u128::from(measured.delivered) * u128::from(conn.mss()) * 1_000_000;
-        let rate = bytes / u128::from(measured.interval_us.max(1));
-        Some((u64::try_from(rate).unwrap_or(u64::MAX), measured.app_limited))
-    }
-
-    /// When a segment was last sent, or data may be sent next if the flow is paced (`tcp_wstamp_ns`, which
-    /// __tcp_transmit_skb sets for ACKs without data too).
-    pub(crate) fn last_departure(&self) -> Instant {
-        let paced = self.rates.as_ref().filter(|rates| rates.controls);
-        paced.map_or(self.last.sent.max(self.last.acked), |rates| rates.next_departure)
-    }
-
-    /// `sk_pacing_rate` in bytes per second; 0 while unknown.
-    pub(crate) fn pacing_rate(&self) -> u64 {
-        if !self.is_rate_based() {
-            return self.pacing.rate();
-        }
-        self.cc.control().pacing.map_or(0, |rate| rate.bits_per_second() / 8)
-    }
-
     /// On a write, checks whether the sender was application-limited (tcp_rate_check_app_limited).
     pub(crate) fn check_app_limited(&mut self, conn: &Connection, now: Instant) {
         if self.tracks_tx() && self.device_holds_data(conn, now) {
@@ -115,50 +49,6 @@ impl SendSide {
             && self.scoreboard.sums().lost.packets <= self.scoreboard.sums().retransmission.packets;
         if let Some(rates) = self.rates.as_mut().filter(|_| limits) {
             rates.delivery.set_app_limited(in_flight);
-        }
-    }
-
-    /// Handles data sent while nothing is in flight. The window may grow: the pause replaces that
-    /// of PROBE_RTT (bbr_cwnd_event).
-    pub(crate) fn restart_rates<R: Recorder>(&mut self, conn: &Connection, cx: &mut Cx<'_, R>) {
-        let Some(rates) = self.rates.as_ref().filter(|rates| rates.controls) else { return };
-        let before = self.cwnd();
-        self.cc.on_restart(cx.now, conn.clock.tick(cx.now), rates.delivery.app_limited());
-        if self.cwnd() != before {
-            self.emit_window(conn, cx, Cause::Idle);
-        }
-    }
-
-    /// Records `[start, end)` as sent, new or retransmitted (`repeated`), and sets the next
-    /// transmission time (tcp_rate_skb_sent, tcp_update_skb_after_send).
-    pub(crate) fn rates_sent(&mut self, now: Instant, start: Offset, end: Offset, repeated: bool) {
-        let rate = self.pacing_rate();
-        let paces = rate > 0 && self.totals.data_packets >= UNPACED && self.is_rate_based();
-        let Some(rates) = &mut self.rates else { return };
-        if repeated {
-            rates.delivery.on_retransmitted(&self.scoreboard, start, end, now);
-        }
-        rates.delivery.on_sent(&self.scoreboard);
-        if let Some((_, bursts)) = &mut rates.call {
-            *bursts += 1;
-        }
-        let prior = rates.next_departure;
-        rates.next_departure = prior.max(now);
-        if paces {
-            let nanos = u128::from(end - start) * 1_000_000_000 / u128::from(rate);
-            let span = u64::try_from(nanos).unwrap_or(u64::MAX);
-            // Compensates for a late transmission of the previous one.
-            let credit = rates.next_departure.since(prior).as_nanos();
-            rates.next_departure += Duration::from_nanos(span - credit.min(span / 2));
-        }
-    }
-
-    /// An acknowledgment without data is sent: pacing does not delay it, but the next packet is not late since before
-    /// it (`tcp_wstamp_ns` of __tcp_transmit_skb).
-    #[cold]
-    pub(crate) fn ack_departs(&mut self, now: Instant) {
-        if let Some(rates) = &mut self.rates {
-            rates.next_departure = rates.next_departure.max(now);
         }
     }
 
@@ -190,80 +80,11 @@ impl SendSide {
         held
     }
 
-    /// When the application's call gets to the next burst, if that is later than now: each output of the call reads the
-    /// clock, and sends as many bursts as the device takes at once (tcp_write_xmit, tcp_small_queue_check).
-    fn call_reaches(&self, conn: &Connection, now: Instant) -> Option<Instant> {
-        let (began, bursts) = self.rates.as_ref()?.call?;
-        let readings = 1 + u64::from(bursts.div_ceil(BURSTS_OF_DEVICE));
-        let until = began + conn.clock.reading() * readings;
-        (until > conn.clock.exact(now)).then_some(until)
-    }
-
-    /// The application writes at `now`, where reading the clock takes time.
-    pub(crate) fn begin_call(&mut self, now: Instant) {
-        if let Some(rates) = &mut self.rates
-            && rates.call.is_none_or(|(began, _)| began < now)
-        {
-            rates.call = Some((now, 0));
-        }
-    }
-
-    /// The application's process has ended its turn.
-    pub(crate) fn end_write_turn(&mut self) {
-        if let Some(rates) = &mut self.rates {
-            rates.call = None;
-            rates.reached_push = None;
-        }
-    }
-
-    /// The output that pacing, or a call of the application that has read the clock by now, asks for begins.
-    pub(crate) fn reach_call(&mut self, conn: &Connection, now: Instant) {
-        if let Some(rates) = &mut self.rates {
-            let now = conn.clock.exact(now);
-            let due = |&mut (at, _): &mut (Instant, Offset)| at <= now;
-            rates.reached_push = rates.awaited_push.take_if(due).map(|(_, end)| end);
-        }
-    }
-
-    /// End of what tcp_push_one sends in the output of a write in progress.
-    pub(crate) fn pushed_until(&self, conn: &Connection) -> Option<Offset> {
-        match &self.call.write {
-            Some(write) => Some(write.pushed()),
-            None if unlikely(!conn.clock.is_exact()) => self.rates.as_ref()?.reached_push,
-            None => None,
-        }
-    }
-
-    /// What a timer for data in flight runs longer since pacing holds back the next packet, in whole ticks
-    /// (tcp_pacing_delay).
-    #[inline(always)]
-    pub(crate) fn pacing_delay(&self, conn: &Connection, now: Instant) -> Duration {
-        match &self.rates {
-            None => Duration::ZERO,
-            Some(rates) => conn.delay_of(rates, now),
-        }
-    }
-
-    /// Lets pacing hold back the next packet until then.
-    #[cfg(test)]
-    pub(crate) fn pace_until(&mut self, at: Instant) {
-        if let Some(rates) = &mut self.rates {
-            rates.next_departure = at;
-        }
-    }
-
     /// Begins the rate sample of an acknowledgment.
     pub(crate) fn begin_rate_sample(&mut self) {
         let (in_flight, lost) = (self.packets_in_flight(), self.scoreboard.lost_ever());
         if let Some(rates) = &mut self.rates {
             (rates.in_flight_before, rates.lost_before, rates.rtt) = (in_flight, lost, None);
-        }
-    }
-
-    /// Records the round trip of the newest packet it delivered that was not retransmitted.
-    pub(crate) fn rate_sample_rtt(&mut self, rtt: Duration) {
-        if let Some(rates) = &mut self.rates {
-            rates.rtt = Some(rtt);
         }
     }
 
@@ -342,6 +163,188 @@ impl SendSide {
             change,
             if recover_or_restore { Cause::Recovering } else { Cause::Avoidance },
         );
+    }
+}
+
+impl Sender {
+    /// Allocates the rate state after the handshake, if the controller is rate-based.
+    pub(crate) fn keep_rates(&mut self, conn: &Connection, now: Instant) {
+        let controls = self.cc.rate_based().is_some();
+        let wanted = self.cc.kernel().is_some_and(|cc| cc.needs_rates());
+        let tracks_tx = self.cc.rate_based().is_some_and(|cc| cc.needs_tx_state());
+        if tracks_tx {
+            self.scoreboard.list_lost();
+        }
+        self.rates = (controls || wanted || conn.cfg.profile.measures_rates).then(|| {
+            Box::new(RateState {
+                delivery: DeliveryRates::new(now, Offset(1)),
+                controls,
+                tracks_tx,
+                call: (!conn.clock.is_exact())
+                    .then(|| (conn.clock.exact(now) + conn.clock.reading(), 0)),
+                awaited_push: None,
+                reached_push: None,
+                acks_probe: false,
+                echoed: false,
+                probe_app_limited: false,
+                measured: None,
+                next_departure: now,
+                in_flight_before: 0,
+                lost_before: 0,
+                rtt: None,
+                reneged: false,
+            })
+        });
+    }
+
+    /// Is the controller rate-based (`cong_control`)?
+    #[inline]
+    pub(crate) const fn is_rate_based(&self) -> bool {
+        matches!(&self.rates, Some(rates) if rates.controls)
+    }
+
+    /// Are delivery rates measured, for the controller or not?
+    #[inline]
+    pub(crate) const fn measures_rates(&self) -> bool {
+        self.rates.is_some()
+    }
+
+    /// tcp_compute_delivery_rate in bytes a second, and whether the application limited it; `None` if rates are not
+    /// measured.
+    pub(crate) fn delivery_rate(&self, conn: &Connection) -> Option<(u64, bool)> {
+        let rates = self.rates.as_ref()?;
+        let Some(measured) = &rates.measured else { return Some((0, true)) };
+        let bytes = u128::from(measured.delivered) * u128::from(conn.mss()) * 1_000_000;
+        let rate = bytes / u128::from(measured.interval_us.max(1));
+        Some((u64::try_from(rate).unwrap_or(u64::MAX), measured.app_limited))
+    }
+
+    /// When a segment was last sent, or data may be sent next if the flow is paced (`tcp_wstamp_ns`, which
+    /// __tcp_transmit_skb sets for ACKs without data too).
+    pub(crate) fn last_departure(&self) -> Instant {
+        let paced = self.rates.as_ref().filter(|rates| rates.controls);
+        paced.map_or(self.last.sent.max(self.last.acked), |rates| rates.next_departure)
+    }
+
+    /// `sk_pacing_rate` in bytes per second; 0 while unknown.
+    pub(crate) fn pacing_rate(&self) -> u64 {
+        if !self.is_rate_based() {
+            return self.pacing.rate();
+        }
+        self.cc.control().pacing.map_or(0, |rate| rate.bits_per_second() / 8)
+    }
+
+    /// Handles data sent while nothing is in flight. The window may grow: the pause replaces that
+    /// of PROBE_RTT (bbr_cwnd_event).
+    pub(crate) fn restart_rates<R: Recorder>(&mut self, conn: &Connection, cx: &mut Cx<'_, R>) {
+        let Some(rates) = self.rates.as_ref().filter(|rates| rates.controls) else { return };
+        let before = self.cwnd();
+        self.cc.on_restart(cx.now, conn.clock.tick(cx.now), rates.delivery.app_limited());
+        if self.cwnd() != before {
+            self.emit_window(conn, cx, Cause::Idle);
+        }
+    }
+
+    /// Records `[start, end)` as sent, new or retransmitted (`repeated`), and sets the next
+    /// transmission time (tcp_rate_skb_sent, tcp_update_skb_after_send).
+    pub(crate) fn rates_sent(&mut self, now: Instant, start: Offset, end: Offset, repeated: bool) {
+        let rate = self.pacing_rate();
+        let paces = rate > 0 && self.totals.data_packets >= UNPACED && self.is_rate_based();
+        let Some(rates) = &mut self.rates else { return };
+        if repeated {
+            rates.delivery.on_retransmitted(&self.scoreboard, start, end, now);
+        }
+        rates.delivery.on_sent(&self.scoreboard);
+        if let Some((_, bursts)) = &mut rates.call {
+            *bursts += 1;
+        }
+        let prior = rates.next_departure;
+        rates.next_departure = prior.max(now);
+        if paces {
+            let nanos = u128::from(end - start) * 1_000_000_000 / u128::from(rate);
+            let span = u64::try_from(nanos).unwrap_or(u64::MAX);
+            // Compensates for a late transmission of the previous one.
+            let credit = rates.next_departure.since(prior).as_nanos();
+            rates.next_departure += Duration::from_nanos(span - credit.min(span / 2));
+        }
+    }
+
+    /// An acknowledgment without data is sent: pacing does not delay it, but the next packet is not late since before
+    /// it (`tcp_wstamp_ns` of __tcp_transmit_skb).
+    #[cold]
+    pub(crate) fn ack_departs(&mut self, now: Instant) {
+        if let Some(rates) = &mut self.rates {
+            rates.next_departure = rates.next_departure.max(now);
+        }
+    }
+
+    /// When the application's call gets to the next burst, if that is later than now: each output of the call reads the
+    /// clock, and sends as many bursts as the device takes at once (tcp_write_xmit, tcp_small_queue_check).
+    fn call_reaches(&self, conn: &Connection, now: Instant) -> Option<Instant> {
+        let (began, bursts) = self.rates.as_ref()?.call?;
+        let readings = 1 + u64::from(bursts.div_ceil(BURSTS_OF_DEVICE));
+        let until = began + conn.clock.reading() * readings;
+        (until > conn.clock.exact(now)).then_some(until)
+    }
+
+    /// The application writes at `now`, where reading the clock takes time.
+    pub(crate) fn begin_call(&mut self, now: Instant) {
+        if let Some(rates) = &mut self.rates
+            && rates.call.is_none_or(|(began, _)| began < now)
+        {
+            rates.call = Some((now, 0));
+        }
+    }
+
+    /// The application's process has ended its turn.
+    pub(crate) fn end_write_turn(&mut self) {
+        if let Some(rates) = &mut self.rates {
+            rates.call = None;
+            rates.reached_push = None;
+        }
+    }
+
+    /// The output that pacing, or a call of the application that has read the clock by now, asks for begins.
+    pub(crate) fn reach_call(&mut self, conn: &Connection, now: Instant) {
+        if let Some(rates) = &mut self.rates {
+            let now = conn.clock.exact(now);
+            let due = |&mut (at, _): &mut (Instant, Offset)| at <= now;
+            rates.reached_push = rates.awaited_push.take_if(due).map(|(_, end)| end);
+        }
+    }
+
+    /// End of what tcp_push_one sends in the output of a write in progress.
+    pub(crate) fn pushed_until(&self, conn: &Connection) -> Option<Offset> {
+        match &self.call.write {
+            Some(write) => Some(write.pushed()),
+            None if unlikely(!conn.clock.is_exact()) => self.rates.as_ref()?.reached_push,
+            None => None,
+        }
+    }
+
+    /// What a timer for data in flight runs longer since pacing holds back the next packet, in whole ticks
+    /// (tcp_pacing_delay).
+    #[inline(always)]
+    pub(crate) fn pacing_delay(&self, conn: &Connection, now: Instant) -> Duration {
+        match &self.rates {
+            None => Duration::ZERO,
+            Some(rates) => conn.delay_of(rates, now),
+        }
+    }
+
+    /// Lets pacing hold back the next packet until then.
+    #[cfg(test)]
+    pub(crate) fn pace_until(&mut self, at: Instant) {
+        if let Some(rates) = &mut self.rates {
+            rates.next_departure = at;
+        }
+    }
+
+    /// Records the round trip of the newest packet it delivered that was not retransmitted.
+    pub(crate) fn rate_sample_rtt(&mut self, rtt: Duration) {
+        if let Some(rates) = &mut self.rates {
+            rates.rtt = Some(rtt);
+        }
     }
 
     /// Bytes that a write may send at once in bursts of `burst`, by the pacing (tcp_pacing_check): the

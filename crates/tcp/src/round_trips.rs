@@ -10,10 +10,10 @@ use units::ratio::scaled;
 use units::{Duration, Instant, Offset};
 
 use crate::connection::Connection;
+use crate::sender::Sender;
 use crate::sent::DeliveredPackets;
-use crate::state::SendSide;
 
-impl SendSide {
+impl Sender {
     /// The smoothed round trip for the controller.
     #[inline]
     pub(crate) fn smoothed(&self, conn: &Connection) -> SmoothedRtt {
@@ -87,7 +87,7 @@ impl SendSide {
         self.note_rtt(conn, cx, ack, rtt, newest);
     }
 
-    /// [`SendSide::take_rtt`] on the fast path, for a batch of packets.
+    /// [`Sender::take_rtt`] on the fast path, for a batch of packets.
     #[inline(always)]
     pub(crate) fn take_batch_rtt<R: Recorder>(
         &mut self,

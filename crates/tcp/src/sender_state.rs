@@ -3,20 +3,20 @@
 use cc::bbr3::{BbrMode, ProbePhase};
 use cc::{Bbr3, Controller};
 use machine::bbr_draft_state;
-use record::{BbrPhase, BbrState, Sender};
+use record::{BbrPhase, BbrState};
 use units::{Bytes, Duration, Offset, Rate};
 
 use crate::connection::Connection;
-use crate::state::SendSide;
+use crate::sender::Sender;
 
 /// A sender as a recorder reads it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RecordedSender<'a> {
-    snd: &'a SendSide,
+    snd: &'a Sender,
     conn: &'a Connection,
 }
 
-impl SendSide {
+impl Sender {
     /// The sender as a recorder reads it.
     #[inline(always)]
     pub(crate) const fn with<'a>(&'a self, conn: &'a Connection) -> RecordedSender<'a> {
@@ -24,7 +24,7 @@ impl SendSide {
     }
 }
 
-impl Sender for RecordedSender<'_> {
+impl record::Sender for RecordedSender<'_> {
     #[inline(always)]
     fn snd_una(&self) -> Offset {
         self.conn.payload_offset(self.snd.una)

@@ -47,7 +47,7 @@ impl TcpEndpoint {
     }
 
     /// `MSG_DONTWAIT`: the last write does not wait for space.
-    pub const fn end_blocked_write(&mut self) {
+    pub fn end_blocked_write(&mut self) {
         self.snd.buffer.end_wait();
     }
 

@@ -8,14 +8,14 @@ use record::Purpose;
 use units::Instant;
 
 use crate::connection::Connection;
-use crate::state::SendSide;
+use crate::sender::Sender;
 use crate::tcp_state::TcpState;
 use crate::timers::Timers;
 
 /// Minimum ticks of a Linux timer (`TCP_TIMEOUT_MIN`).
 pub(crate) const TIMEOUT_MIN_TICKS: u64 = 2;
 
-impl SendSide {
+impl Sender {
     /// Maximum of consecutive timeouts in the connection's state.
     pub(crate) fn retries(&self, conn: &Connection) -> u32 {
         let profile = &conn.cfg.profile;

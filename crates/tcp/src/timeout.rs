@@ -109,7 +109,7 @@ impl SendSide {
         self.totals.timeouts += 1;
         self.begin_tx_sample(conn, cx.now, false);
         if !self.syn_times_out_linearly(conn) {
-            self.rtt.estimator.on_timeout(self.rexmt.shift);
+            self.sender.rtt.estimator.on_timeout(self.sender.rexmt.shift);
         }
         if conn.state == TcpState::SynSent && conn.cfg.profile.rules.opening.timeout_ends_ecn {
             self.ecn.on_syn_timeout();
@@ -150,11 +150,11 @@ impl SendSide {
         if marks_first {
             self.rack_tlp_timeout(conn, timers, cx.now);
         }
-        self.show_controller(conn, cx.now, self.una);
+        self.sender.show_controller(conn, cx.now, self.sender.una);
         let signal = Sign::Timeout { shift: self.rexmt.shift.max(1) };
-        let change = self.cc.on_congested(&self.congested(conn, cx.now, signal));
+        let change = self.sender.cc.on_congested(&self.sender.congested(conn, cx.now, signal));
         if marks_first {
-            self.cc.set_window(Bytes((self.packets_in_flight() + 1) * conn.mss()));
+            self.sender.cc.set_window(Bytes((self.packets_in_flight() + 1) * conn.mss()));
         }
         self.note(conn, cx, change, Cause::Timeout);
         self.rexmt.cwr_end = None;

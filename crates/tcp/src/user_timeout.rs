@@ -8,6 +8,7 @@ use units::{Duration, Instant};
 use crate::ack_policy::RTO_MIN;
 use crate::connection::Connection;
 use crate::loss::LossDetector;
+use crate::sender::Sender;
 use crate::state::SendSide;
 use crate::syn_timer::TIMEOUT_MIN_TICKS;
 use crate::tcp_state::TcpState;
@@ -77,7 +78,9 @@ impl SendSide {
             timers.set(Purpose::Retransmit, conn.clock.timer_at(now, ticks));
         }
     }
+}
 
+impl Sender {
     /// Has the window been probed for longer than `TCP_USER_TIMEOUT` (`icsk_probes_tstamp` of tcp_probe_timer)? Called
     /// when the timer expires; the first time starts the clock.
     pub(crate) fn probes_timed_out(&mut self, conn: &Connection, now: Instant) -> bool {

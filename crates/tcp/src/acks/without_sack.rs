@@ -9,11 +9,11 @@ use units::{Instant, Offset};
 use crate::connection::Connection;
 use crate::loss::newreno::{self, AckInput, AckOutcome};
 use crate::received_ack::ReceivedAck;
+use crate::sender::Sender;
 use crate::sent::DeliveredPackets;
-use crate::state::SendSide;
 use crate::timers::Timers;
 
-impl SendSide {
+impl Sender {
     /// Processes an acknowledgment that advances `snd_una`, without SACK.
     pub(super) fn on_new_ack<R: Recorder>(
         &mut self,
@@ -41,7 +41,7 @@ impl SendSide {
         let packets = delivered.packets;
         if let Some(end) = self.rexmt.cwr_end {
             if ack > end {
-                self.end_cwr(conn, cx, ack);
+                self.end_cwr(conn, cx, ack, true);
             }
         } else {
             let input = self.ack_input(conn, cx.now, ack);

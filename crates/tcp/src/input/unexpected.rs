@@ -13,7 +13,8 @@ use crate::connection::Connection;
 use crate::endpoint::{TcpEndpoint, TcpSide};
 use crate::loss::LossDetector;
 use crate::profile::{OldSegments, TimeWaitRule};
-use crate::state::{ReceiveSide, SendSide};
+use crate::sender::Sender;
+use crate::state::ReceiveSide;
 use crate::tcp_state::TcpState;
 
 /// Timestamps older than this are invalid (RFC 7323 section 5.5).
@@ -350,7 +351,7 @@ fn is_bare(segment: &Segment) -> bool {
     segment.payload == 0 && !segment.flags.has(Flags::FIN)
 }
 
-impl SendSide {
+impl Sender {
     /// tcp_disordered_ack: a duplicate ACK that was overtaken by another is no error.
     fn is_disordered_ack(
         &self,

@@ -22,6 +22,7 @@ use super::LossDetector;
 use crate::connection::Connection;
 use crate::profile::{DuplicateRule, LimitedTransmitRule, SackRule};
 use crate::received_ack::ReceivedAck;
+use crate::sender::Sender;
 use crate::state::{ReceiveSide, SendSide};
 use crate::tcp_state::TcpState;
 use crate::timers::Timers;
@@ -109,6 +110,7 @@ impl SendSide {
             update
         } else {
             loss.holes.forget_sacked();
+            self.settle_flight();
             SackUpdate::default()
         };
         Some(ProcessedAck { received, update, sack_recovery, rule })
@@ -238,7 +240,7 @@ impl SendSide {
                 self.sack_prr(conn, cx, ack);
             } else {
                 // No PRR without SACK (`V_tcp_do_prr && TF_SACK_PERMIT`).
-                self.cc.override_window(Bytes(self.cwnd() + maxseg));
+                self.sender.cc.override_window(Bytes(self.sender.cwnd() + maxseg));
                 self.emit_window(conn, cx, Cause::Recovering);
             }
             self.call_output();
@@ -304,6 +306,64 @@ impl SendSide {
         AckNextStep::Output(AfterOutput::SegmentRecovery { nxt, cause, change })
     }
 
+    /// A blocked writer runs after the segment is processed: it sees the buffer as tcp_output has
+    /// left it.
+    fn wake_writer_after<R: Recorder>(&mut self, conn: &Connection, cx: &mut Cx<'_, R>) {
+        if self.call.due {
+            self.call.check_space = true;
+        } else {
+            self.wake_writer(conn, cx);
+        }
+    }
+
+    /// Header prediction: a pure ACK for new data, outside of recovery and without holes.
+    fn predicts_ack(
+        &self,
+        conn: &Connection,
+        rcv: &ReceiveSide,
+        segment: &Segment,
+        seq: Offset,
+        ack: Offset,
+        wnd: u64,
+    ) -> bool {
+        let LossDetector::Sack(loss) = &self.loss_detector else { return false };
+        segment.payload == 0
+            && ack > self.una
+            && wnd != 0
+            && wnd == self.peer.wnd
+            && self.nxt == self.max
+            && conn.state == TcpState::Established
+            && seq == rcv.nxt
+            && segment.flags.without(Flags::PSH) == Flags::ACK
+            && matches!(segment.options, Options::None)
+            && loss.holes.is_empty()
+            && !self.cc.in_recovery()
+            && self.rexmt.cwr_end.is_none()
+            && rcv.reassembly.is_empty()
+    }
+
+    /// Are more than two segments SACKed, which begins a recovery without a third duplicate?
+    fn sacked_beyond_threshold(&self, maxseg: u64) -> bool {
+        matches!(&self.loss_detector, LossDetector::Sack(loss) if loss.sacked_beyond_threshold(maxseg))
+    }
+
+    /// Looks for a lost retransmission (tcp_sack_lost_retransmission).
+    fn detect_lost_retransmission<R: Recorder>(&mut self, conn: &Connection, cx: &mut Cx<'_, R>) {
+        if !self.in_fast_recovery() {
+            return;
+        }
+        let snd = self.sack_sequence(conn);
+        let event = self.congested(conn, cx.now, Sign::Loss);
+        let Some(loss) = self.loss_detector.sack() else { return };
+        let found = loss.on_lost_retransmission(&snd, event, &mut self.sender.cc);
+        self.settle_flight();
+        let Some(change) = found else { return };
+        self.totals.fast_recoveries += 1;
+        self.note(conn, cx, change, Cause::LostRetransmission);
+    }
+}
+
+impl Sender {
     /// Sets the window of a recovery without holes, once its first segment is sent: the threshold and the
     /// duplicates; `nxt` and `cause` are those before it.
     fn inflate_window<R: Recorder>(
@@ -367,60 +427,6 @@ impl SendSide {
         }
         self.cc.override_window(Bytes(cwnd));
         self.emit_window(conn, cx, Cause::Recovering);
-    }
-
-    /// A blocked writer runs after the segment is processed: it sees the buffer as tcp_output has
-    /// left it.
-    fn wake_writer_after<R: Recorder>(&mut self, conn: &Connection, cx: &mut Cx<'_, R>) {
-        if self.call.due {
-            self.call.check_space = true;
-        } else {
-            self.wake_writer(conn, cx);
-        }
-    }
-
-    /// Header prediction: a pure ACK for new data, outside of recovery and without holes.
-    fn predicts_ack(
-        &self,
-        conn: &Connection,
-        rcv: &ReceiveSide,
-        segment: &Segment,
-        seq: Offset,
-        ack: Offset,
-        wnd: u64,
-    ) -> bool {
-        let LossDetector::Sack(loss) = &self.loss_detector else { return false };
-        segment.payload == 0
-            && ack > self.una
-            && wnd != 0
-            && wnd == self.peer.wnd
-            && self.nxt == self.max
-            && conn.state == TcpState::Established
-            && seq == rcv.nxt
-            && segment.flags.without(Flags::PSH) == Flags::ACK
-            && matches!(segment.options, Options::None)
-            && loss.holes.is_empty()
-            && !self.cc.in_recovery()
-            && self.rexmt.cwr_end.is_none()
-            && rcv.reassembly.is_empty()
-    }
-
-    /// Are more than two segments SACKed, which begins a recovery without a third duplicate?
-    fn sacked_beyond_threshold(&self, maxseg: u64) -> bool {
-        matches!(&self.loss_detector, LossDetector::Sack(loss) if loss.sacked_beyond_threshold(maxseg))
-    }
-
-    /// Looks for a lost retransmission (tcp_sack_lost_retransmission).
-    fn detect_lost_retransmission<R: Recorder>(&mut self, conn: &Connection, cx: &mut Cx<'_, R>) {
-        if !self.in_fast_recovery() {
-            return;
-        }
-        let snd = self.sack_sequence(conn);
-        let event = self.congested(conn, cx.now, Sign::Loss);
-        let Some(loss) = self.loss_detector.sack() else { return };
-        let Some(change) = loss.on_lost_retransmission(&snd, event, &mut self.cc) else { return };
-        self.totals.fast_recoveries += 1;
-        self.note(conn, cx, change, Cause::LostRetransmission);
     }
 
     /// Does an ACK that advances `snd_una` count as a duplicate because of its blocks (RFC 6675)?

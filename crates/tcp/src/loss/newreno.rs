@@ -6,7 +6,7 @@ use record::Cause;
 use units::{Bytes, Offset};
 
 use super::DUP_THRESHOLD;
-use crate::state::Retransmission;
+use crate::sender::Retransmission;
 
 /// An acknowledgment, for this detector.
 #[derive(Debug, Clone, Copy)]

@@ -21,6 +21,7 @@ use recovery::rack_freebsd::RackFreeBsd;
 use units::{Duration, Instant};
 
 use crate::loss::LossDetector;
+use crate::sender::Sender;
 use crate::state::SendSide;
 
 impl SendSide {
@@ -36,7 +37,9 @@ impl SendSide {
         let Some(rack) = self.loss_detector.freebsd_rack() else { return Duration::ZERO };
         rack.rack.thresh(RackFreeBsd::rtt(rack.latest.1, srtt), now)
     }
+}
 
+impl Sender {
     /// Is anything outstanding?
     fn outstanding(&self) -> bool {
         self.max > self.una

@@ -39,6 +39,7 @@ use crate::connection::Connection;
 use crate::kernel_view::AppliedAck;
 use crate::rates::AckDelivery;
 use crate::received_ack::ReceivedAck;
+use crate::sender::Sender;
 use crate::state::SendSide;
 use crate::timers::Timers;
 use deliveries::AckContext;
@@ -207,10 +208,22 @@ impl SendSide {
             self.apply_prr(conn, cx, &account, advances, found.packets > 0);
         }
         if advances {
-            let change = self.grow(conn, cx.now, received.th_ack, account.packets, received.nsegs);
+            let change = self.grow_unless_held(
+                conn,
+                cx.now,
+                received.th_ack,
+                account.packets,
+                received.nsegs,
+            );
             self.advance(conn, cx, received.th_ack, received.wnd, received.nsegs, change);
         } else if account.newly_reported > 0 && self.grows_on_reports() && !old {
-            let change = self.grow(conn, cx.now, received.th_ack, account.packets, received.nsegs);
+            let change = self.grow_unless_held(
+                conn,
+                cx.now,
+                received.th_ack,
+                account.packets,
+                received.nsegs,
+            );
             self.note(conn, cx, change, Cause::SlowStart);
         }
         if self.has_begun_cwr() {
@@ -267,7 +280,7 @@ impl SendSide {
             reno_duplicates,
             recovery_point: recovering.then(|| self.cc.recovery_point()),
         };
-        let SendSide { loss_detector, scoreboard, rates, .. } = self;
+        let SendSide { loss_detector, sender: Sender { scoreboard, rates, .. } } = self;
         let Some(loss) = loss_detector.rack_tlp() else { return AckAccounting::default() };
         let rates = rates.as_deref_mut().map(|rates| &mut rates.delivery);
         let account = loss.deliver(scoreboard, rates, received, &context);
@@ -309,7 +322,7 @@ impl SendSide {
             // RFC 8985 section 7.4.2: the window is reduced at once, as for any loss.
             // The kernel's state is CWR, not Recovery (tcp_process_tlp_ack).
             let sign = if self.cc.uses_view() { Sign::Ecn } else { Sign::Loss };
-            let change = self.cc.on_congested(&self.congested(conn, cx.now, sign));
+            let change = self.sender.cc.on_congested(&self.sender.congested(conn, cx.now, sign));
             self.note(conn, cx, change, Cause::LossProbe);
             if self.has_one_timer() {
                 // tcp_process_tlp_ack: tcp_init_cwnd_reduction.
@@ -346,59 +359,9 @@ impl SendSide {
             return RackLosses::default();
         }
         let standing = standing();
-        let SendSide { loss_detector, scoreboard, .. } = self;
+        let SendSide { loss_detector, sender: Sender { scoreboard, .. } } = self;
         let Some(loss) = loss_detector.rack_tlp() else { return RackLosses::default() };
         loss.detect(scoreboard, &standing, on_ack)
-    }
-
-    /// Sets the reordering timer, where it is separate.
-    pub(super) fn watch_reordering(
-        &mut self,
-        timers: &mut Timers,
-        now: Instant,
-        found: &RackLosses,
-    ) {
-        match found.reo_timeout {
-            Some(after) => {
-                let at = now + after.max(Duration::from_micros(1));
-                timers.set(Purpose::Reorder, at);
-            }
-            None => timers.stop(Purpose::Reorder),
-        }
-    }
-
-    /// Passes the packets delivered by an acknowledgment to the controller; `snd_una` has not
-    /// advanced yet.
-    #[inline(always)]
-    pub(in crate::loss) fn grow(
-        &mut self,
-        conn: &Connection,
-        now: Instant,
-        th_ack: Offset,
-        packets: u64,
-        nsegs: u32,
-    ) -> WindowChange {
-        let ignores = self.cc.ignores_ack(self.usage.limited, self.usage.max_packets_out as u32);
-        if ignores || self.holds_recovery() {
-            self.rtt.sample = None;
-            return WindowChange::None;
-        }
-        self.cc.on_acked(&AckEvent {
-            now,
-            ticks: conn.clock.tick(now),
-            rtt: self.rtt.sample.take(),
-            srtt: self.smoothed(conn),
-            snd_nxt: self.nxt,
-            una: th_ack,
-            bytes: th_ack - self.una,
-            packets: packets.min(u64::from(u32::MAX)) as u32,
-            nsegs,
-            ends_recovery: false,
-            retransmitting: self.repairs_timeout(),
-            snd_wnd: self.peer.wnd,
-            window_limited: self.usage.limited,
-            max_packets_out: self.usage.max_packets_out as u32,
-        })
     }
 
     /// Takes a round-trip sample from the packets acknowledged, else from those SACKed.
@@ -426,5 +389,77 @@ impl SendSide {
                 loss.tlp.on_rtt_sample();
             }
         }
+    }
+}
+
+impl SendSide {
+    /// [`Sender::grow`], unless Linux keeps its recovery open.
+    #[inline(always)]
+    pub(super) fn grow_unless_held(
+        &mut self,
+        conn: &Connection,
+        now: Instant,
+        th_ack: Offset,
+        packets: u64,
+        nsegs: u32,
+    ) -> WindowChange {
+        if self.holds_recovery() {
+            self.rtt.sample = None;
+            return WindowChange::None;
+        }
+        let retransmitting = self.repairs_timeout();
+        self.grow(conn, now, th_ack, packets, nsegs, retransmitting)
+    }
+}
+
+impl Sender {
+    /// Sets the reordering timer, where it is separate.
+    pub(super) fn watch_reordering(
+        &mut self,
+        timers: &mut Timers,
+        now: Instant,
+        found: &RackLosses,
+    ) {
+        match found.reo_timeout {
+            Some(after) => {
+                let at = now + after.max(Duration::from_micros(1));
+                timers.set(Purpose::Reorder, at);
+            }
+            None => timers.stop(Purpose::Reorder),
+        }
+    }
+
+    /// Passes the packets delivered by an acknowledgment to the controller; `snd_una` has not
+    /// advanced yet. `retransmitting`: what a timeout lost still is.
+    #[inline(always)]
+    pub(in crate::loss) fn grow(
+        &mut self,
+        conn: &Connection,
+        now: Instant,
+        th_ack: Offset,
+        packets: u64,
+        nsegs: u32,
+        retransmitting: bool,
+    ) -> WindowChange {
+        if self.cc.ignores_ack(self.usage.limited, self.usage.max_packets_out as u32) {
+            self.rtt.sample = None;
+            return WindowChange::None;
+        }
+        self.cc.on_acked(&AckEvent {
+            now,
+            ticks: conn.clock.tick(now),
+            rtt: self.rtt.sample.take(),
+            srtt: self.smoothed(conn),
+            snd_nxt: self.nxt,
+            una: th_ack,
+            bytes: th_ack - self.una,
+            packets: packets.min(u64::from(u32::MAX)) as u32,
+            nsegs,
+            ends_recovery: false,
+            retransmitting,
+            snd_wnd: self.peer.wnd,
+            window_limited: self.usage.limited,
+            max_packets_out: self.usage.max_packets_out as u32,
+        })
     }
 }

@@ -16,26 +16,17 @@ use super::LossDetector;
 use super::base::ProcessedAck;
 use crate::connection::Connection;
 use crate::received_ack::ReceivedAck;
+use crate::sender::Sender;
 use crate::state::SendSide;
 
 impl SendSide {
-    /// What the steps of the base stack read.
-    pub(super) fn sack_sequence(&self, conn: &Connection) -> SackSequence {
-        SackSequence {
-            una: self.una,
-            nxt: self.nxt,
-            max: self.max,
-            data_end: self.data_end(),
-            mss: conn.negotiated.mss,
-            maxseg: conn.negotiated.maxseg,
-        }
-    }
-
     /// tcp_sack_doack: before `snd_una` moves.
     pub(super) fn sack_update(&mut self, conn: &Connection, received: &ReceivedAck) -> SackUpdate {
         let snd = self.sack_sequence(conn);
         let Some(loss) = self.loss_detector.sack() else { return SackUpdate::default() };
-        loss.on_sack(received, &snd, self.cc.recovery_point())
+        let update = loss.on_sack(received, &snd, self.sender.cc.recovery_point());
+        self.settle_flight();
+        update
     }
 
     /// tcp_do_prr_ack.
@@ -47,7 +38,7 @@ impl SendSide {
     ) {
         let snd = self.sack_sequence(conn);
         let Some(loss) = self.loss_detector.sack() else { return };
-        loss.on_prr_ack(ack, &snd, self.rexmt.dup_acks, &mut self.cc);
+        loss.on_prr_ack(ack, &snd, self.sender.rexmt.dup_acks, &mut self.sender.cc);
         self.emit_window(conn, cx, Cause::Recovering);
     }
 
@@ -60,11 +51,6 @@ impl SendSide {
         }
     }
 
-    /// [`SendSide::computed_pipe`] as controllers use it, in 32 bits without a sign.
-    pub(crate) fn sack_pipe(&self) -> u64 {
-        u64::from(self.computed_pipe() as u32)
-    }
-
     /// tcp_sack_partialack.
     pub(super) fn sack_partial_ack<R: Recorder>(
         &mut self,
@@ -74,7 +60,9 @@ impl SendSide {
     ) {
         let snd = self.sack_sequence(conn);
         let Some(loss) = self.loss_detector.sack() else { return };
-        if loss.on_partial_ack(th_ack, &snd, &mut self.cc) {
+        let opened = loss.on_partial_ack(th_ack, &snd, &mut self.sender.cc);
+        self.settle_flight();
+        if opened {
             cx.emit(|| Event::Lost { packets: 1 });
         }
         self.emit_window(conn, cx, Cause::Recovering);
@@ -85,6 +73,7 @@ impl SendSide {
         let shift = self.rexmt.shift;
         if let Some(loss) = self.loss_detector.sack() {
             loss.holes.on_timeout(shift);
+            self.settle_flight();
         }
     }
 
@@ -122,6 +111,21 @@ impl SendSide {
         let point = self.cc.recovery_point();
         let Some(loss) = self.loss_detector.sack() else { return };
         let least = loss.on_sent(len, hole, reduced, point);
+        self.settle_flight();
         self.nxt = self.nxt.max(least.unwrap_or(self.nxt));
+    }
+}
+
+impl Sender {
+    /// What the steps of the base stack read.
+    pub(super) fn sack_sequence(&self, conn: &Connection) -> SackSequence {
+        SackSequence {
+            una: self.una,
+            nxt: self.nxt,
+            max: self.max,
+            data_end: self.data_end(),
+            mss: conn.negotiated.mss,
+            maxseg: conn.negotiated.maxseg,
+        }
     }
 }

@@ -14,6 +14,7 @@ use units::{Instant, Offset};
 use super::ack_fields::SenderFields;
 use crate::connection::Connection;
 use crate::loss::LossDetector;
+use crate::sender::Sender;
 use crate::sent;
 use crate::state::{ReceiveSide, SendSide};
 use crate::timers::Timers;
@@ -63,45 +64,12 @@ impl SendSide {
             self.note_retransmit_time(conn, cx.now);
         }
         self.watch_base(conn, timers, cx, plan);
+        debug_assert_eq!(self.flight, self.loss_detector.flight());
         if !plan.more {
             self.probe.segment = None;
             self.validate_bytes(conn, None);
             self.end_call(conn, cx);
         }
-    }
-
-    /// The fields of the header, and the kind of the segment.
-    #[inline(always)]
-    pub(super) fn begin_base_segment(&mut self, plan: &BasePlan) -> (SenderFields, SentKind) {
-        let mut flags = Flags::ACK;
-        if plan.push {
-            flags |= Flags::PSH;
-        }
-        // Every ACK after an unacknowledged FIN carries it again (tcp_outflags of FIN_WAIT_1).
-        let carries_fin = plan.fin && self.max > self.data_end() && self.nxt == self.max;
-        if plan.fin {
-            flags |= Flags::FIN;
-            if carries_fin {
-                // The FIN already has a sequence number.
-                self.nxt = Offset(self.nxt.0 - 1);
-            }
-        }
-        let at = if plan.hole { plan.at } else { self.nxt };
-        let repeated = at < self.max && plan.len > 0;
-        let kind = match (plan.len, plan.hole, repeated) {
-            _ if plan.probes => SentKind::Probe,
-            (0, ..) if carries_fin => SentKind::Ack,
-            (0, ..) if at < self.max => SentKind::Retransmission(self.rexmt.cause),
-            (0, ..) => SentKind::Control,
-            (_, true, _) if self.in_fast_recovery() => {
-                SentKind::Retransmission(Cause::FastRetransmit)
-            }
-            // After a timeout holes are retransmitted outside of recovery (`snd_nxt < snd_max`).
-            (_, true, _) => SentKind::Retransmission(self.rexmt.cause),
-            (_, false, true) => SentKind::Retransmission(self.rexmt.cause),
-            (_, false, false) => SentKind::New,
-        };
-        (self.fields(at, plan.len, flags), kind)
     }
 
     /// Records the transmission of a segment at `at`.
@@ -180,6 +148,96 @@ impl SendSide {
         }
     }
 
+    /// Ends a call that has sent a segment.
+    fn end_call<R: Recorder>(&mut self, conn: &Connection, cx: &mut Cx<'_, R>) {
+        let why = self.base_waiting_reason();
+        if why != self.call.waiting {
+            cx.emit(|| Event::SendLimited(why));
+        }
+        self.call.waiting = why;
+        if core::mem::take(&mut self.call.check_space) {
+            self.wake_writer(conn, cx);
+        }
+    }
+
+    /// Advances the sequence variables and updates the counters.
+    fn note_base_sent<R: Recorder>(
+        &mut self,
+        conn: &Connection,
+        cx: &mut Cx<'_, R>,
+        plan: &BasePlan,
+        at: Offset,
+    ) {
+        let (mss, now) = (conn.mss(), cx.now);
+        let end = at + plan.len + u64::from(plan.fin);
+        let packets = if plan.len <= mss { 1 } else { plan.len.div_ceil(mss) };
+        if plan.len > 0 {
+            self.totals.data_packets += packets;
+        }
+        if at < self.max {
+            if plan.len > 0 {
+                self.totals.retransmitted_packets += packets;
+            }
+            let _: RetransmitResult =
+                self.sender.scoreboard.retransmit(at, end.min(self.sender.max), now, false);
+        }
+        let pushed_from = at.max(self.max);
+        if end > self.max {
+            sent::push(&mut self.scoreboard, pushed_from, end, plan.fin, mss, now);
+        }
+        if !plan.hole {
+            self.nxt = end;
+        } else if plan.fin {
+            self.nxt += 1;
+        }
+        self.note_retransmit_time(conn, now);
+        if end > self.max {
+            self.max = end;
+            self.last.sent = now;
+            if self.rtt.timing.is_none() {
+                self.rtt.timing = Some((at, now));
+            }
+        }
+        self.nxt = self.nxt.min(self.max);
+        self.sack_sent(plan.len, plan.hole);
+    }
+}
+
+impl Sender {
+    /// The fields of the header, and the kind of the segment.
+    #[inline(always)]
+    pub(super) fn begin_base_segment(&mut self, plan: &BasePlan) -> (SenderFields, SentKind) {
+        let mut flags = Flags::ACK;
+        if plan.push {
+            flags |= Flags::PSH;
+        }
+        // Every ACK after an unacknowledged FIN carries it again (tcp_outflags of FIN_WAIT_1).
+        let carries_fin = plan.fin && self.max > self.data_end() && self.nxt == self.max;
+        if plan.fin {
+            flags |= Flags::FIN;
+            if carries_fin {
+                // The FIN already has a sequence number.
+                self.nxt = Offset(self.nxt.0 - 1);
+            }
+        }
+        let at = if plan.hole { plan.at } else { self.nxt };
+        let repeated = at < self.max && plan.len > 0;
+        let kind = match (plan.len, plan.hole, repeated) {
+            _ if plan.probes => SentKind::Probe,
+            (0, ..) if carries_fin => SentKind::Ack,
+            (0, ..) if at < self.max => SentKind::Retransmission(self.rexmt.cause),
+            (0, ..) => SentKind::Control,
+            (_, true, _) if self.in_fast_recovery() => {
+                SentKind::Retransmission(Cause::FastRetransmit)
+            }
+            // After a timeout holes are retransmitted outside of recovery (`snd_nxt < snd_max`).
+            (_, true, _) => SentKind::Retransmission(self.rexmt.cause),
+            (_, false, true) => SentKind::Retransmission(self.rexmt.cause),
+            (_, false, false) => SentKind::New,
+        };
+        (self.fields(at, plan.len, flags), kind)
+    }
+
     /// Cuts what is offered: to a burst for the segmentation offload below `burst_max`, or to a segment.
     #[inline(always)]
     pub(super) fn plan_base(
@@ -210,18 +268,6 @@ impl SendSide {
     fn pushes_base(&self, plan: BasePlan) -> BasePlan {
         let end = plan.at.since(self.una).get() + plan.len;
         BasePlan { push: plan.len > 0 && end == self.buffer.used(), ..plan }
-    }
-
-    /// Ends a call that has sent a segment.
-    fn end_call<R: Recorder>(&mut self, conn: &Connection, cx: &mut Cx<'_, R>) {
-        let why = self.base_waiting_reason();
-        if why != self.call.waiting {
-            cx.emit(|| Event::SendLimited(why));
-        }
-        self.call.waiting = why;
-        if core::mem::take(&mut self.call.check_space) {
-            self.wake_writer(conn, cx);
-        }
     }
 
     /// The limit that prevents further output.
@@ -298,47 +344,6 @@ impl SendSide {
             sent::push(&mut self.scoreboard, at.max(self.max), end, plan.fin, mss, now);
             self.max = end;
         }
-    }
-
-    /// Advances the sequence variables and updates the counters.
-    fn note_base_sent<R: Recorder>(
-        &mut self,
-        conn: &Connection,
-        cx: &mut Cx<'_, R>,
-        plan: &BasePlan,
-        at: Offset,
-    ) {
-        let (mss, now) = (conn.mss(), cx.now);
-        let end = at + plan.len + u64::from(plan.fin);
-        let packets = if plan.len <= mss { 1 } else { plan.len.div_ceil(mss) };
-        if plan.len > 0 {
-            self.totals.data_packets += packets;
-        }
-        if at < self.max {
-            if plan.len > 0 {
-                self.totals.retransmitted_packets += packets;
-            }
-            let _: RetransmitResult = self.scoreboard.retransmit(at, end.min(self.max), now, false);
-        }
-        let pushed_from = at.max(self.max);
-        if end > self.max {
-            sent::push(&mut self.scoreboard, pushed_from, end, plan.fin, mss, now);
-        }
-        if !plan.hole {
-            self.nxt = end;
-        } else if plan.fin {
-            self.nxt += 1;
-        }
-        self.note_retransmit_time(conn, now);
-        if end > self.max {
-            self.max = end;
-            self.last.sent = now;
-            if self.rtt.timing.is_none() {
-                self.rtt.timing = Some((at, now));
-            }
-        }
-        self.nxt = self.nxt.min(self.max);
-        self.sack_sent(plan.len, plan.hole);
     }
 
     /// Updates `t_badrxtwin` for segments sent between the first timeout and the next round-trip

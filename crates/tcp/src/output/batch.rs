@@ -8,6 +8,7 @@ use units::{Instant, SeqNum};
 use super::call::PacketBatch;
 use crate::connection::Connection;
 use crate::loss::LossDetector;
+use crate::sender::Sender;
 use crate::state::{ReceiveSide, SendSide};
 use crate::timers::Timers;
 
@@ -39,19 +40,6 @@ impl SendSide {
         packets
     }
 
-    /// Records the transmission of the batch's next packet; returns its sequence number.
-    #[inline(always)]
-    pub(super) fn next_in_batch<R: Recorder>(
-        &mut self,
-        conn: &Connection,
-        cx: &mut Cx<'_, R>,
-    ) -> SeqNum {
-        let at = self.max;
-        self.move_full(conn, cx.now, at);
-        self.emit_full_sent(conn, cx, at);
-        at.to_seq(conn.cfg.isn)
-    }
-
     /// Records the transmission of a full packet after another at the same instant and outside of
     /// recovery: the timers of the flight run already.
     #[inline(always)]
@@ -80,5 +68,20 @@ impl SendSide {
             LossDetector::Sack(_) | LossDetector::NewReno | LossDetector::FreeBsdRack(_) => true,
         };
         planned && timers.runs(Purpose::Retransmit)
+    }
+}
+
+impl Sender {
+    /// Records the transmission of the batch's next packet; returns its sequence number.
+    #[inline(always)]
+    pub(super) fn next_in_batch<R: Recorder>(
+        &mut self,
+        conn: &Connection,
+        cx: &mut Cx<'_, R>,
+    ) -> SeqNum {
+        let at = self.max;
+        self.move_full(conn, cx.now, at);
+        self.emit_full_sent(conn, cx, at);
+        at.to_seq(conn.cfg.isn)
     }
 }

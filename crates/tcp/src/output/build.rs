@@ -16,6 +16,7 @@ use crate::endpoint::TcpEndpoint;
 use crate::loss::LossDetector;
 use crate::profile::PushRule;
 use crate::segment_plan::SegmentPlan;
+use crate::sender::Sender;
 use crate::sent;
 use crate::state::SendSide;
 use crate::timers::Timers;
@@ -28,7 +29,7 @@ impl TcpEndpoint {
         if self.snd.packets_in_flight() == 0 {
             self.snd.begin_flight(&self.conn, cx);
         }
-        let fields = self.snd.fields(self.snd.max, self.conn.mss(), Flags::ACK);
+        let fields = self.snd.sender.fields(self.snd.sender.max, self.conn.mss(), Flags::ACK);
         self.rcv.write_header(&self.conn, &mut self.timers, cx.now, &fields, slot);
         self.snd.note_new(&self.conn, &mut self.timers, cx);
     }
@@ -36,7 +37,7 @@ impl TcpEndpoint {
     /// Builds a full packet as [`TcpEndpoint::build_new`] does, after another at the same instant and
     /// outside of recovery.
     pub(super) fn build_next<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, slot: &mut Segment) {
-        let fields = self.snd.fields(self.snd.max, self.conn.mss(), Flags::ACK);
+        let fields = self.snd.sender.fields(self.snd.sender.max, self.conn.mss(), Flags::ACK);
         self.rcv.write_next_header(&self.conn, &mut self.timers, cx.now, &fields, slot);
         self.snd.note_next(&self.conn, &mut self.timers, cx);
     }
@@ -115,7 +116,7 @@ impl TcpEndpoint {
     ) {
         if self.snd.rare.active_reset {
             self.snd.rare.active_reset = false;
-            let fields = self.snd.fields(self.snd.nxt, 0, Flags::RST | Flags::ACK);
+            let fields = self.snd.sender.fields(self.snd.sender.nxt, 0, Flags::RST | Flags::ACK);
             self.rcv.write_header_cold(&self.conn, &mut self.timers, cx.now, &fields, slot);
             if self.rcv.has_blocks(&self.conn) {
                 self.rcv.write_blocks(&self.conn, 0, slot);
@@ -129,35 +130,17 @@ impl TcpEndpoint {
 }
 
 impl SendSide {
-    /// What this side writes into the header of `len` bytes at `at`.
-    #[inline(always)]
-    pub(super) fn fields(&mut self, at: Offset, len: u64, flags: Flags) -> SenderFields {
-        let (marks, ecn) = self.ecn.mark(len > 0 && at >= self.max);
-        SenderFields { at, len, flags: flags | marks, ecn }
-    }
-
     /// What this side writes into the header of a pure ACK.
     #[inline(always)]
     fn ack_fields(&mut self) -> SenderFields {
         // A pure ACK carries the sequence number of the next new byte (FreeBSD uses snd_max, but
         // snd_nxt while it probes a zero window).
         let probes = self.probe.persisting && matches!(self.loss_detector, LossDetector::Sack(_));
-        self.fields(if unlikely(probes) { self.nxt } else { self.max }, 0, Flags::ACK)
-    }
-
-    /// Records the transmission of a pure ACK.
-    #[inline(always)]
-    fn note_ack<R: Recorder>(&mut self, conn: &Connection, cx: &mut Cx<'_, R>, at: Offset) {
-        if conn.queues_packets() {
-            self.last.acked = cx.now;
-        }
-        if unlikely(self.is_rate_based()) {
-            self.ack_departs(cx.now);
-        }
-        cx.emit_with_state(&self.with(conn), || {
-            let at = conn.payload_offset(at);
-            Event::Sent { at, len: 0, kind: SentKind::Ack }
-        });
+        self.sender.fields(
+            if unlikely(probes) { self.sender.nxt } else { self.sender.max },
+            0,
+            Flags::ACK,
+        )
     }
 
     /// Records the transmission of a full segment of new data that is not the last.
@@ -238,7 +221,8 @@ impl SendSide {
             let newest = self.scoreboard.last().map_or(cx.now, |last| last.sent_at().max(cx.now));
             let at = newest + Duration::from_nanos(u64::from(!conn.is_of_guest()));
             self.rexmt.last_at = at;
-            retransmission = self.scoreboard.retransmit(plan.at, end.min(self.max), at, probe);
+            retransmission =
+                self.sender.scoreboard.retransmit(plan.at, end.min(self.sender.max), at, probe);
         }
         if end > self.max {
             let (at, sent_at) = (plan.at.max(self.max), self.new_data_sent_at(cx.now));
@@ -289,6 +273,53 @@ impl SendSide {
         }
     }
 
+    /// Records the first transmission of data at `at`: it is timed, unless other data is.
+    #[inline]
+    fn note_flight(&mut self, conn: &Connection, timers: &mut Timers, now: Instant, at: Offset) {
+        if self.rtt.timing.is_none() {
+            self.rtt.timing = Some((at, now));
+        }
+        self.watch_flight(conn, timers, now);
+    }
+
+    /// Ensures that the timers for data in flight run.
+    #[inline(always)]
+    pub(super) fn watch_flight(&mut self, conn: &Connection, timers: &mut Timers, now: Instant) {
+        if self.is_rack() {
+            // Its timer is on the hpts wheel.
+            return;
+        }
+        self.plan_probe_timer(conn, timers, now, false);
+        // The retransmission timer is set when the reordering timer has expired.
+        if !timers.runs(Purpose::Retransmit) && !timers.runs(Purpose::Reorder) {
+            self.arm_retransmit(conn, timers, now);
+        }
+    }
+}
+
+impl Sender {
+    /// What this side writes into the header of `len` bytes at `at`.
+    #[inline(always)]
+    pub(super) fn fields(&mut self, at: Offset, len: u64, flags: Flags) -> SenderFields {
+        let (marks, ecn) = self.ecn.mark(len > 0 && at >= self.max);
+        SenderFields { at, len, flags: flags | marks, ecn }
+    }
+
+    /// Records the transmission of a pure ACK.
+    #[inline(always)]
+    fn note_ack<R: Recorder>(&mut self, conn: &Connection, cx: &mut Cx<'_, R>, at: Offset) {
+        if conn.queues_packets() {
+            self.last.acked = cx.now;
+        }
+        if unlikely(self.is_rate_based()) {
+            self.ack_departs(cx.now);
+        }
+        cx.emit_with_state(&self.with(conn), || {
+            let at = conn.payload_offset(at);
+            Event::Sent { at, len: 0, kind: SentKind::Ack }
+        });
+    }
+
     #[inline(always)]
     pub(super) fn note_full(&mut self, conn: &Connection, now: Instant) {
         self.totals.data_packets += 1;
@@ -329,15 +360,6 @@ impl SendSide {
         self.restart_rates(conn, cx);
     }
 
-    /// Records the first transmission of data at `at`: it is timed, unless other data is.
-    #[inline]
-    fn note_flight(&mut self, conn: &Connection, timers: &mut Timers, now: Instant, at: Offset) {
-        if self.rtt.timing.is_none() {
-            self.rtt.timing = Some((at, now));
-        }
-        self.watch_flight(conn, timers, now);
-    }
-
     /// Records that a full segment of new data at `at` was sent.
     #[inline(always)]
     pub(super) fn emit_full_sent<R: Recorder>(
@@ -350,20 +372,6 @@ impl SendSide {
             let (at, len) = (conn.payload_offset(at), conn.negotiated.mss);
             Event::Sent { at, len, kind: SentKind::New }
         });
-    }
-
-    /// Ensures that the timers for data in flight run.
-    #[inline(always)]
-    pub(super) fn watch_flight(&mut self, conn: &Connection, timers: &mut Timers, now: Instant) {
-        if self.is_rack() {
-            // Its timer is on the hpts wheel.
-            return;
-        }
-        self.plan_probe_timer(conn, timers, now, false);
-        // The retransmission timer is set when the reordering timer has expired.
-        if !timers.runs(Purpose::Retransmit) && !timers.runs(Purpose::Reorder) {
-            self.arm_retransmit(conn, timers, now);
-        }
     }
 }
 

@@ -5,9 +5,21 @@ use record::{Event, Recorder, SendLimit, SentKind};
 
 use crate::connection::Connection;
 use crate::segment_plan::SegmentPlan;
-use crate::state::{ReceiveSide, SendSide};
+use crate::sender::Sender;
+use crate::state::ReceiveSide;
 
-impl SendSide {
+/// What limits a pass.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ByteLimits {
+    /// Maximum IP bytes of a burst.
+    pub(crate) burst: u64,
+    /// The window of the sender.
+    pub(crate) window: u64,
+    /// Room for new data by the bytes in flight, where that applies in place of the window.
+    pub(crate) room: Option<u64>,
+}
+
+impl Sender {
     /// Plans a pass: the length that the windows allow, whole segments unless the send buffer is
     /// emptied, and the sender's side of silly-window avoidance.
     pub(crate) fn plan_bytes<R: Recorder>(
@@ -15,14 +27,14 @@ impl SendSide {
         conn: &Connection,
         rcv: &ReceiveSide,
         cx: &mut Cx<'_, R>,
-        burst_max: u64,
+        limits: ByteLimits,
     ) -> Result<SegmentPlan, SendLimit> {
         let mss = conn.mss();
         let off = self.nxt - self.una;
         let avail = self.buffer.used();
-        let cwnd = self.send_window(conn);
+        let ByteLimits { burst: burst_max, window: cwnd, room } = limits;
         let sendwin = self.peer.wnd.min(cwnd);
-        let mut len = match self.rack_tlp_room() {
+        let mut len = match room {
             None => avail.min(sendwin).saturating_sub(off),
             Some(room) => avail.min(self.peer.wnd).saturating_sub(off).min(room),
         };

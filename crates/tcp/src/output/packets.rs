@@ -16,6 +16,7 @@ use crate::connection::Connection;
 use crate::profile::{BurstRule, LinuxBursts, SendQueue};
 use crate::segment_plan::SegmentPlan;
 use crate::send_buffer::{DeviceLimits, WriteFlags, WriteQueue};
+use crate::sender::Sender;
 use crate::state::SendSide;
 use crate::timers::Timers;
 
@@ -231,17 +232,6 @@ impl SendSide {
         len
     }
 
-    /// The packet at the head of the queue takes what it lacks of `len` bytes from the next one
-    /// (tcp_grow_skb), whether it is sent or deferred; returns its length.
-    #[inline]
-    fn grow_head(&mut self, len: u64) -> u64 {
-        let (nxt, end) = (self.nxt, self.data_end());
-        if self.buffer.head_end(nxt).is_some() {
-            self.buffer.grow_head(nxt + len, end);
-        }
-        self.buffer.head_end(nxt).unwrap_or(end).since(nxt).get()
-    }
-
     /// tcp_tso_should_defer: defers a burst that is smaller than possible if the next
     /// acknowledgment is expected within a millisecond; returns the limiting window. `head`: length
     /// of the packet at the head of the queue.
@@ -284,6 +274,89 @@ impl SendSide {
         }
         // With a FIN, no data can be added any more.
         (!conn.fin_wanted()).then_some(SendLimit::SmallSegment)
+    }
+
+    /// Length of a burst: whole segments, or all unsent data, or what the peer's window allows if
+    /// it is `free` of Nagle's rule or fulfils it.
+    fn whole_segments(
+        &self,
+        conn: &Connection,
+        unsent: u64,
+        most: u64,
+        room: u64,
+        free: bool,
+    ) -> Result<u64, SendLimit> {
+        let mss = conn.mss();
+        let most = most.min(if conn.cfg.tso { u64::MAX } else { mss });
+        if room < unsent.min(mss) {
+            return Err(SendLimit::PeerWindow);
+        }
+        // tcp_mss_split_point: a burst may end with a partial segment at the edge of the window.
+        let needed = unsent.min(room);
+        if most <= needed {
+            return Ok(most);
+        }
+        let whole = needed / mss * mss;
+        let alone = unsent < mss;
+        if needed == whole || free || self.partial_may_go(conn, alone) {
+            return Ok(needed);
+        }
+        if whole > 0 { Ok(whole) } else { Err(SendLimit::SmallSegment) }
+    }
+
+    /// tcp_nagle_check with Minshall's rule: a partial segment waits only while another partial
+    /// one is in flight (tcp_minshall_check). Only where it is `alone` does a FIN make it go, or
+    /// TCP_NAGLE_PUSH (tcp_nagle_test, but not tcp_mss_split_point).
+    fn partial_may_go(&self, conn: &Connection, alone: bool) -> bool {
+        let more = self.call.write.is_some_and(|call| call.more);
+        if self.call.nagle_off || (alone && (self.buffer.fin || (self.nagle.uncorks && !more))) {
+            return true;
+        }
+        if more || self.nagle.corked {
+            return false;
+        }
+        conn.cfg.nodelay || self.nagle.minshall_end <= self.una || self.sends_new_data_only()
+    }
+
+    /// The write queue at a write of the application.
+    pub(crate) fn write_queue(
+        &self,
+        conn: &Connection,
+        now: Instant,
+        rule: LinuxBursts,
+    ) -> WriteQueue {
+        let mss = conn.mss();
+        let burst = self.tso_autosize(conn, rule) * mss;
+        let window = (self.cwnd() / mss).saturating_sub(self.packets_in_flight()) * mss;
+        let window = window.min(self.unpaced(conn, now, burst));
+        WriteQueue {
+            nxt: self.max,
+            unsent: self.data_end().since(self.max).get(),
+            bursts: 0,
+            size_goal: self.size_goal(conn) * mss,
+            burst,
+            sendable: window,
+            peer: (self.una + self.peer.wnd).since(self.nxt).get(),
+            mss,
+            half_window: self.peer.max_wnd / 2,
+            device: None,
+            continues: false,
+            lowat: u64::MAX,
+            flags: WriteFlags::default(),
+        }
+    }
+}
+
+impl Sender {
+    /// The packet at the head of the queue takes what it lacks of `len` bytes from the next one
+    /// (tcp_grow_skb), whether it is sent or deferred; returns its length.
+    #[inline]
+    fn grow_head(&mut self, len: u64) -> u64 {
+        let (nxt, end) = (self.nxt, self.data_end());
+        if self.buffer.head_end(nxt).is_some() {
+            self.buffer.grow_head(nxt + len, end);
+        }
+        self.buffer.head_end(nxt).unwrap_or(end).since(nxt).get()
     }
 
     /// The output call of a write into `queue`; `pushed`: end of what it sends by tcp_push_one.
@@ -371,48 +444,6 @@ impl SendSide {
         waits
     }
 
-    /// Length of a burst: whole segments, or all unsent data, or what the peer's window allows if
-    /// it is `free` of Nagle's rule or fulfils it.
-    fn whole_segments(
-        &self,
-        conn: &Connection,
-        unsent: u64,
-        most: u64,
-        room: u64,
-        free: bool,
-    ) -> Result<u64, SendLimit> {
-        let mss = conn.mss();
-        let most = most.min(if conn.cfg.tso { u64::MAX } else { mss });
-        if room < unsent.min(mss) {
-            return Err(SendLimit::PeerWindow);
-        }
-        // tcp_mss_split_point: a burst may end with a partial segment at the edge of the window.
-        let needed = unsent.min(room);
-        if most <= needed {
-            return Ok(most);
-        }
-        let whole = needed / mss * mss;
-        let alone = unsent < mss;
-        if needed == whole || free || self.partial_may_go(conn, alone) {
-            return Ok(needed);
-        }
-        if whole > 0 { Ok(whole) } else { Err(SendLimit::SmallSegment) }
-    }
-
-    /// tcp_nagle_check with Minshall's rule: a partial segment waits only while another partial
-    /// one is in flight (tcp_minshall_check). Only where it is `alone` does a FIN make it go, or
-    /// TCP_NAGLE_PUSH (tcp_nagle_test, but not tcp_mss_split_point).
-    fn partial_may_go(&self, conn: &Connection, alone: bool) -> bool {
-        let more = self.call.write.is_some_and(|call| call.more);
-        if self.call.nagle_off || (alone && (self.buffer.fin || (self.nagle.uncorks && !more))) {
-            return true;
-        }
-        if more || self.nagle.corked {
-            return false;
-        }
-        conn.cfg.nodelay || self.nagle.minshall_end <= self.una || self.sends_new_data_only()
-    }
-
     /// tcp_update_pacing_rate, after every acknowledgment: records the inputs of the rate.
     pub(crate) fn update_pacing_rate(&mut self, conn: &Connection) {
         let RttEstimator::Linux(rtt) = &self.rtt.estimator else { return };
@@ -427,34 +458,6 @@ impl SendSide {
             ssthresh: control.ssthresh.map_or(u64::MAX, Bytes::get),
             packets_out: self.scoreboard.sums().all.packets,
         };
-    }
-
-    /// The write queue at a write of the application.
-    pub(crate) fn write_queue(
-        &self,
-        conn: &Connection,
-        now: Instant,
-        rule: LinuxBursts,
-    ) -> WriteQueue {
-        let mss = conn.mss();
-        let burst = self.tso_autosize(conn, rule) * mss;
-        let window = (self.cwnd() / mss).saturating_sub(self.packets_in_flight()) * mss;
-        let window = window.min(self.unpaced(conn, now, burst));
-        WriteQueue {
-            nxt: self.max,
-            unsent: self.data_end().since(self.max).get(),
-            bursts: 0,
-            size_goal: self.size_goal(conn) * mss,
-            burst,
-            sendable: window,
-            peer: (self.una + self.peer.wnd).since(self.nxt).get(),
-            mss,
-            half_window: self.peer.max_wnd / 2,
-            device: None,
-            continues: false,
-            lowat: u64::MAX,
-            flags: WriteFlags::default(),
-        }
     }
 
     /// Maximum of full segments in a packet of the write queue (tcp_xmit_size_goal,

@@ -7,11 +7,13 @@ use machine::Cx;
 use record::{Cause, Recorder, SendLimit, SentKind};
 use units::{Offset, unlikely};
 
+use super::bytes::ByteLimits;
 use crate::connection::Connection;
 use crate::loss::LossDetector;
 use crate::profile::{BurstRule, IdleCheck};
 use crate::segment_plan::SegmentPlan;
-use crate::state::{ProbeSegment, ReceiveSide, SendSide};
+use crate::sender::{ProbeSegment, Sender};
+use crate::state::{ReceiveSide, SendSide};
 use crate::timers::Timers;
 
 /// Maximum IP bytes of a burst (RFC 791: the length field).
@@ -47,54 +49,22 @@ impl SendSide {
             Err(if self.buffer.fin { SendLimit::Done } else { SendLimit::Application })
         } else {
             match conn.cfg.profile.burst {
-                BurstRule::FreeBsd { max } => self.plan_bytes(conn, rcv, cx, max.get()),
-                BurstRule::Rfc => self.plan_bytes(conn, rcv, cx, self.quantum(conn)),
+                BurstRule::FreeBsd { max } => self.plan_within(conn, rcv, cx, max.get()),
+                BurstRule::Rfc => self.plan_within(conn, rcv, cx, self.quantum(conn)),
                 BurstRule::Linux(rule) => self.plan_packets(conn, timers, rule, cx.now),
             }
         }
     }
 
-    /// Bytes of a burst by the RFCs: what a rate-based controller sets (`C.send_quantum` of the draft of BBR).
-    fn quantum(&self, conn: &Connection) -> u64 {
-        let segments = self.cc.rate_based().and_then(|cc| cc.burst(LARGEST_BURST));
-        segments.map_or(LARGEST_BURST, |segments| u64::from(segments) * conn.mss())
-    }
-
-    /// First pass of a call: checks whether the connection is idle, and for how long.
-    #[inline]
-    pub(super) fn begin_output<R: Recorder>(&mut self, conn: &Connection, cx: &mut Cx<'_, R>) {
-        self.call.idle = self.max == self.una;
-        self.call.nxt_at_call = self.nxt;
-        // FreeBSD does not check whether there is anything to send; Linux checks with a write and
-        // with a new window of the peer.
-        let checks = match conn.cfg.profile.rules.sending.idle_check {
-            IdleCheck::Always => true,
-            IdleCheck::OnNewWindow => core::mem::take(&mut self.peer.opened_while_idle),
-            IdleCheck::WithData => self.data_end() > self.nxt,
-        };
-        if self.call.idle && conn.cfg.profile.after_idle && checks {
-            self.begin_after_idle(conn, cx);
-        }
-    }
-
-    /// tcp_slow_start_after_idle_check at a write.
-    #[inline]
-    pub(crate) fn restart_if_idle<R: Recorder>(&mut self, conn: &Connection, cx: &mut Cx<'_, R>) {
-        let empty = self.max == self.una && self.data_end() == self.nxt;
-        if empty && conn.cfg.profile.after_idle {
-            self.begin_after_idle(conn, cx);
-        }
-    }
-
-    #[cold]
-    fn begin_after_idle<R: Recorder>(&mut self, conn: &Connection, cx: &mut Cx<'_, R>) {
-        let rto = self.rtt.estimator.rto();
-        let (idle, rto, long) = self.idle_for(conn, cx.now, rto);
-        if long {
-            self.show_controller(conn, cx.now, self.una);
-            let change = self.cc.on_idle(&IdleEvent { ticks: conn.clock.tick(cx.now), idle, rto });
-            self.note(conn, cx, change, Cause::Idle);
-        }
+    fn plan_within<R: Recorder>(
+        &mut self,
+        conn: &Connection,
+        rcv: &ReceiveSide,
+        cx: &mut Cx<'_, R>,
+        burst: u64,
+    ) -> Result<SegmentPlan, SendLimit> {
+        let (window, room) = (self.send_window(conn), self.rack_tlp_room());
+        self.plan_bytes(conn, rcv, cx, ByteLimits { burst, window, room })
     }
 
     /// Is a tail loss probe due? Pacing does not hold it back (tcp_send_loss_probe).
@@ -168,6 +138,51 @@ impl SendSide {
             return cwnd;
         }
         cwnd + u64::from(self.rexmt.limited) * conn.mss()
+    }
+}
+
+impl Sender {
+    /// Bytes of a burst by the RFCs: what a rate-based controller sets (`C.send_quantum` of the draft of BBR).
+    fn quantum(&self, conn: &Connection) -> u64 {
+        let segments = self.cc.rate_based().and_then(|cc| cc.burst(LARGEST_BURST));
+        segments.map_or(LARGEST_BURST, |segments| u64::from(segments) * conn.mss())
+    }
+
+    /// First pass of a call: checks whether the connection is idle, and for how long.
+    #[inline]
+    pub(super) fn begin_output<R: Recorder>(&mut self, conn: &Connection, cx: &mut Cx<'_, R>) {
+        self.call.idle = self.max == self.una;
+        self.call.nxt_at_call = self.nxt;
+        // FreeBSD does not check whether there is anything to send; Linux checks with a write and
+        // with a new window of the peer.
+        let checks = match conn.cfg.profile.rules.sending.idle_check {
+            IdleCheck::Always => true,
+            IdleCheck::OnNewWindow => core::mem::take(&mut self.peer.opened_while_idle),
+            IdleCheck::WithData => self.data_end() > self.nxt,
+        };
+        if self.call.idle && conn.cfg.profile.after_idle && checks {
+            self.begin_after_idle(conn, cx);
+        }
+    }
+
+    /// tcp_slow_start_after_idle_check at a write.
+    #[inline]
+    pub(crate) fn restart_if_idle<R: Recorder>(&mut self, conn: &Connection, cx: &mut Cx<'_, R>) {
+        let empty = self.max == self.una && self.data_end() == self.nxt;
+        if empty && conn.cfg.profile.after_idle {
+            self.begin_after_idle(conn, cx);
+        }
+    }
+
+    #[cold]
+    fn begin_after_idle<R: Recorder>(&mut self, conn: &Connection, cx: &mut Cx<'_, R>) {
+        let rto = self.rtt.estimator.rto();
+        let (idle, rto, long) = self.idle_for(conn, cx.now, rto);
+        if long {
+            self.show_controller(conn, cx.now, self.una);
+            let change = self.cc.on_idle(&IdleEvent { ticks: conn.clock.tick(cx.now), idle, rto });
+            self.note(conn, cx, change, Cause::Idle);
+        }
     }
 
     pub(super) fn plan_probe(&self, conn: &Connection, probe: ProbeSegment) -> SegmentPlan {

@@ -10,9 +10,9 @@ use units::Offset;
 
 use crate::connection::Connection;
 use crate::profile::PushRule;
-use crate::state::SendSide;
+use crate::sender::Sender;
 
-impl SendSide {
+impl Sender {
     /// Does a segment of `len` bytes at `at` carry PSH?
     pub(super) fn pushes(&self, conn: &Connection, at: Offset, len: u64, kind: &SentKind) -> bool {
         if len == 0 {

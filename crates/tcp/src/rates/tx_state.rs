@@ -10,6 +10,7 @@ use units::{Instant, Offset};
 use super::{RateState, narrow};
 use crate::connection::Connection;
 use crate::profile::BurstRule;
+use crate::sender::Sender;
 use crate::state::SendSide;
 
 impl RateState {
@@ -27,12 +28,6 @@ impl RateState {
 }
 
 impl SendSide {
-    /// Does the controller need what packets record when they are sent?
-    #[inline]
-    pub(crate) const fn tracks_tx(&self) -> bool {
-        matches!(&self.rates, Some(rates) if rates.tracks_tx)
-    }
-
     /// An acknowledgment arrives, or the retransmission timer fires: was the sender application-limited
     /// (tcp_ack, tcp_write_timer_handler)? `echoed`: the acknowledgment echoes congestion.
     pub(crate) fn begin_tx_sample(&mut self, conn: &Connection, now: Instant, echoed: bool) {
@@ -43,6 +38,23 @@ impl SendSide {
         if let Some(rates) = &mut self.rates {
             (rates.acks_probe, rates.echoed) = (false, echoed);
         }
+    }
+
+    /// The acknowledgment up to `th_ack` may be of a tail loss probe, if one is still outstanding.
+    pub(crate) fn note_probe_acked(&mut self, th_ack: Offset) {
+        let Some(loss) = self.loss_detector.rack_tlp() else { return };
+        let acks = loss.probe_end().is_some_and(|end| th_ack >= end);
+        if let Some(rates) = &mut self.rates {
+            rates.acks_probe = acks;
+        }
+    }
+}
+
+impl Sender {
+    /// Does the controller need what packets record when they are sent?
+    #[inline]
+    pub(crate) const fn tracks_tx(&self) -> bool {
+        matches!(&self.rates, Some(rates) if rates.tracks_tx)
     }
 
     /// Does the device still hold data of the flow, sent at this instant (`sk_wmem_alloc`)?
@@ -94,14 +106,5 @@ impl SendSide {
         let Some(rates) = self.rates.as_ref().filter(|rates| rates.tracks_tx) else { return };
         let delivered = rates.delivery.delivered() + newly;
         self.cc.on_probe_repaired(now, delivered, rates.probe_app_limited);
-    }
-
-    /// The acknowledgment up to `th_ack` may be of a tail loss probe, if one is still outstanding.
-    pub(crate) fn note_probe_acked(&mut self, th_ack: Offset) {
-        let Some(loss) = self.loss_detector.rack_tlp() else { return };
-        let acks = loss.probe_end().is_some_and(|end| th_ack >= end);
-        if let Some(rates) = &mut self.rates {
-            rates.acks_probe = acks;
-        }
     }
 }

@@ -12,6 +12,7 @@ use super::{AckNextStep, AfterOutput, ProcessedAck};
 use crate::connection::Connection;
 use crate::profile::{SackRule, SettleRule};
 use crate::received_ack::ReceivedAck;
+use crate::sender::Sender;
 use crate::sent::DeliveredPackets;
 use crate::state::SendSide;
 use crate::timers::Timers;
@@ -54,39 +55,6 @@ impl SendSide {
             self.sack_partial_ack(conn, cx, th_ack);
         }
         AfterOutput::PartialAck
-    }
-
-    /// tcp_newreno_partial_ack: retransmits the next segment, then deflates the window by the bytes
-    /// acknowledged.
-    fn newreno_partial_ack<R: Recorder>(
-        &mut self,
-        conn: &Connection,
-        cx: &mut Cx<'_, R>,
-        th_ack: Offset,
-    ) -> AfterOutput {
-        let (nxt, cwnd) = (self.nxt, self.cwnd());
-        let acked = th_ack - self.una;
-        let cause = core::mem::replace(&mut self.rexmt.cause, Cause::PartialAck);
-        self.nxt = th_ack;
-        self.cc.override_window(Bytes(conn.mss() + acked));
-        self.emit_window(conn, cx, Cause::Recovering);
-        AfterOutput::NewRenoPartialAck { nxt, cause, cwnd }
-    }
-
-    /// Deflates the window after that segment; `nxt`, `cause` and `cwnd` are those before it.
-    pub(super) fn deflate_window<R: Recorder>(
-        &mut self,
-        conn: &Connection,
-        cx: &mut Cx<'_, R>,
-        (nxt, cause): (Offset, Cause),
-        cwnd: u64,
-        th_ack: Offset,
-    ) {
-        let acked = th_ack - self.una;
-        self.nxt = self.nxt.max(nxt);
-        self.rexmt.cause = cause;
-        self.cc.override_window(Bytes(cwnd.saturating_sub(acked) + conn.mss()));
-        self.emit_window(conn, cx, Cause::Recovering);
     }
 
     /// `process_ACK`: round trip, timer, controller, `snd_una`, the end of a recovery.
@@ -139,7 +107,7 @@ impl SendSide {
         self.advance(conn, cx, ack, wnd, received.nsegs, change);
         if let Some(end) = self.rexmt.cwr_end {
             if ack > end {
-                self.end_cwr(conn, cx, ack);
+                self.end_cwr(conn, cx, ack, true);
             }
         } else if self.in_fast_recovery() && ack >= self.cc.recovery_point() {
             // Undoing a timeout may have restored a recovery that is over.
@@ -149,6 +117,54 @@ impl SendSide {
                 self.settle(conn, cx, ack, self.computed_pipe());
             }
         }
+    }
+
+    /// cc_post_recovery.
+    fn settle<R: Recorder>(
+        &mut self,
+        conn: &Connection,
+        cx: &mut Cx<'_, R>,
+        th_ack: Offset,
+        pipe: i64,
+    ) {
+        let Some(loss) = self.loss_detector.sack() else { return };
+        let change = loss.on_recovered(th_ack, self.sender.max, pipe, &mut self.sender.cc);
+        self.note(conn, cx, change, Cause::Recovered);
+    }
+}
+
+impl Sender {
+    /// tcp_newreno_partial_ack: retransmits the next segment, then deflates the window by the bytes
+    /// acknowledged.
+    fn newreno_partial_ack<R: Recorder>(
+        &mut self,
+        conn: &Connection,
+        cx: &mut Cx<'_, R>,
+        th_ack: Offset,
+    ) -> AfterOutput {
+        let (nxt, cwnd) = (self.nxt, self.cwnd());
+        let acked = th_ack - self.una;
+        let cause = core::mem::replace(&mut self.rexmt.cause, Cause::PartialAck);
+        self.nxt = th_ack;
+        self.cc.override_window(Bytes(conn.mss() + acked));
+        self.emit_window(conn, cx, Cause::Recovering);
+        AfterOutput::NewRenoPartialAck { nxt, cause, cwnd }
+    }
+
+    /// Deflates the window after that segment; `nxt`, `cause` and `cwnd` are those before it.
+    pub(super) fn deflate_window<R: Recorder>(
+        &mut self,
+        conn: &Connection,
+        cx: &mut Cx<'_, R>,
+        (nxt, cause): (Offset, Cause),
+        cwnd: u64,
+        th_ack: Offset,
+    ) {
+        let acked = th_ack - self.una;
+        self.nxt = self.nxt.max(nxt);
+        self.rexmt.cause = cause;
+        self.cc.override_window(Bytes(cwnd.saturating_sub(acked) + conn.mss()));
+        self.emit_window(conn, cx, Cause::Recovering);
     }
 
     /// Undoes the first of consecutive timeouts if an acknowledgment echoes a timestamp older than
@@ -174,19 +190,6 @@ impl SendSide {
             self.rexmt.shift = 0;
         }
         self.note(conn, cx, change, Cause::Undone);
-    }
-
-    /// cc_post_recovery.
-    fn settle<R: Recorder>(
-        &mut self,
-        conn: &Connection,
-        cx: &mut Cx<'_, R>,
-        th_ack: Offset,
-        pipe: i64,
-    ) {
-        let Some(loss) = self.loss_detector.sack() else { return };
-        let change = loss.on_recovered(th_ack, self.max, pipe, &mut self.cc);
-        self.note(conn, cx, change, Cause::Recovered);
     }
 
     /// The acknowledgment as controllers get it, without bytes.

@@ -20,6 +20,7 @@ use crate::connection::Connection;
 use crate::endpoint::TcpSide;
 use crate::loss::{DUP_THRESHOLD, LossDetector};
 use crate::received_ack::ReceivedAck;
+use crate::sender::Sender;
 use crate::state::SendSide;
 use crate::timers::Timers;
 
@@ -128,7 +129,7 @@ impl SendSide {
         }
         let window = Bytes(rack.burst.window());
         self.cc.on_window_used(window);
-        let change = self.grow(conn, cx.now, ack, 0, received.nsegs);
+        let change = self.grow(conn, cx.now, ack, 0, received.nsegs, false);
         if let Some(loss) = self.loss_detector.freebsd_rack() {
             loss.burst.on_ack();
         }
@@ -169,7 +170,7 @@ impl SendSide {
         }
         let srtt = self.rtt.estimator.srtt();
         let LossDetector::FreeBsdRack(rack) = &mut self.loss_detector else { return None };
-        rack.overdue(&mut self.scoreboard, srtt, now)
+        rack.overdue(&mut self.sender.scoreboard, srtt, now)
     }
 
     /// Was the segment marked lost by the last timeout, and not retransmitted since
@@ -247,16 +248,21 @@ impl SendSide {
         let LossDetector::FreeBsdRack(rack) = &mut self.loss_detector else {
             return LogAckResult::default();
         };
-        let (reported, shown) = rack.deliver(&mut self.scoreboard, received, &at, una, &conn.clock);
+        let (reported, shown) =
+            rack.deliver(&mut self.sender.scoreboard, received, &at, una, &conn.clock);
         if shown.retransmission
-            && let RttEstimator::Rack(rtt) = &mut self.rtt.estimator
+            && let RttEstimator::Rack(rtt) = &mut self.sender.rtt.estimator
         {
-            self.rexmt.shift = 0;
+            self.sender.rexmt.shift = 0;
             rtt.end_backoff();
         }
         if shown.timeout_undone {
             cold_path();
-            let change = self.cc.on_congested(&self.congested(conn, cx.now, Sign::SpuriousTimeout));
+            let change = self.sender.cc.on_congested(&self.sender.congested(
+                conn,
+                cx.now,
+                Sign::SpuriousTimeout,
+            ));
             self.totals.spurious += 1;
             self.note(conn, cx, change, Cause::Undone);
         }
@@ -278,7 +284,7 @@ impl SendSide {
     ) {
         let (in_recovery, max) = (self.in_fast_recovery(), self.max);
         let LossDetector::FreeBsdRack(rack) = &mut self.loss_detector else { return };
-        let restored = rack.on_duplicates(&mut self.scoreboard, received, in_recovery, max);
+        let restored = rack.on_duplicates(&mut self.sender.scoreboard, received, in_recovery, max);
         if let Some(ssthresh) = restored {
             self.undo_rack_recovery(conn, cx, ssthresh);
         }
@@ -318,7 +324,7 @@ impl SendSide {
         self.totals.fast_recoveries += 1;
         self.rtt.timing = None;
         self.abandon_cwr();
-        let change = self.cc.on_congested(&self.congested(conn, cx.now, Sign::Loss));
+        let change = self.sender.cc.on_congested(&self.sender.congested(conn, cx.now, Sign::Loss));
         self.note(conn, cx, change, Cause::FastRetransmit);
     }
 
@@ -349,7 +355,7 @@ impl SendSide {
         if let Some(end) = self.rexmt.cwr_end {
             cold_path();
             if ack > end {
-                self.end_cwr(conn, cx, ack);
+                self.end_cwr(conn, cx, ack, true);
             }
             return;
         }
@@ -361,7 +367,7 @@ impl SendSide {
         let limited = outstanding > self.buffer.used();
         let end = RecoveryEnd { th_ack: ack, pipe: outstanding };
         let Some(rack) = self.loss_detector.freebsd_rack() else { return };
-        let change = rack.end_recovery(&end, limited, conn.mss(), &mut self.cc);
+        let change = rack.end_recovery(&end, limited, conn.mss(), &mut self.sender.cc);
         self.note(conn, cx, change, Cause::Recovered);
     }
 
@@ -379,6 +385,16 @@ impl SendSide {
         self.commit_sample(conn, cx, ack, shown);
     }
 
+    /// Passes the round trip of the SYN to the RACK stack, once it runs.
+    pub(crate) fn begin_rack(&mut self, syn: Option<SynRtt>) {
+        let (LossDetector::FreeBsdRack(rack), Some(syn)) = (&mut self.loss_detector, syn) else {
+            return;
+        };
+        rack.on_syn(syn.timed, syn.echoed);
+    }
+}
+
+impl Sender {
     fn commit_sample<R: Recorder>(
         &mut self,
         conn: &Connection,
@@ -421,14 +437,6 @@ impl SendSide {
             self.commit_sample(conn, cx, Offset(1), &shown);
         }
         Some(SynRtt { timed, echoed })
-    }
-
-    /// Passes the round trip of the SYN to the RACK stack, once it runs.
-    pub(crate) fn begin_rack(&mut self, syn: Option<SynRtt>) {
-        let (LossDetector::FreeBsdRack(rack), Some(syn)) = (&mut self.loss_detector, syn) else {
-            return;
-        };
-        rack.on_syn(syn.timed, syn.echoed);
     }
 }
 

@@ -9,42 +9,12 @@ use recovery::RttEstimator;
 use units::Instant;
 
 use crate::connection::Connection;
-use crate::state::{ProbeSegment, SendSide};
+use crate::sender::{ProbeSegment, Sender};
+use crate::state::SendSide;
 use crate::timer_outcome::TimerOutcome;
 use crate::timers::Timers;
 
 impl SendSide {
-    /// rack_timeout_persist.
-    pub(crate) fn on_rack_persist_timer(
-        &mut self,
-        conn: &Connection,
-        timers: &mut Timers,
-        now: Instant,
-    ) -> TimerOutcome {
-        if !self.probe.persisting {
-            return TimerOutcome::Nothing;
-        }
-        if self.probe_limit_reached(conn, now) {
-            return TimerOutcome::GiveUp;
-        }
-        if self.buffer.used() == 0 && self.una == self.max {
-            self.exit_rack_persist(timers);
-            return TimerOutcome::Nothing;
-        }
-        self.rare.probes += 1;
-        self.rare.unanswered_probes += 1;
-        self.probe.segment = Some(ProbeSegment::Empty);
-        self.lengthen_rack_persist(conn);
-        self.set_rack_persist(conn, timers, now);
-        self.call_output();
-        TimerOutcome::Nothing
-    }
-
-    /// Is a window too small to leave persist mode?
-    pub(crate) fn is_shut_for_rack(&self, conn: &Connection, wnd: u64) -> bool {
-        wnd < (self.peer.max_wnd.max(wnd) / 2).min(conn.mss())
-    }
-
     /// Enters persist mode if data waits for a window that is too small, and nothing is in flight or
     /// the window was closed over it.
     pub(crate) fn watch_rack_window<R: Recorder>(
@@ -72,6 +42,39 @@ impl SendSide {
         self.probe.persisting = true;
         self.rare.unanswered_probes = 0;
         self.set_rack_persist(conn, timers, cx.now);
+    }
+}
+
+impl Sender {
+    /// rack_timeout_persist.
+    pub(crate) fn on_rack_persist_timer(
+        &mut self,
+        conn: &Connection,
+        timers: &mut Timers,
+        now: Instant,
+    ) -> TimerOutcome {
+        if !self.probe.persisting {
+            return TimerOutcome::Nothing;
+        }
+        if self.probe_limit_reached(conn, now, self.rexmt.shift) {
+            return TimerOutcome::GiveUp;
+        }
+        if self.buffer.used() == 0 && self.una == self.max {
+            self.exit_rack_persist(timers);
+            return TimerOutcome::Nothing;
+        }
+        self.rare.probes += 1;
+        self.rare.unanswered_probes += 1;
+        self.probe.segment = Some(ProbeSegment::Empty);
+        self.lengthen_rack_persist(conn);
+        self.set_rack_persist(conn, timers, now);
+        self.call_output();
+        TimerOutcome::Nothing
+    }
+
+    /// Is a window too small to leave persist mode?
+    pub(crate) fn is_shut_for_rack(&self, conn: &Connection, wnd: u64) -> bool {
+        wnd < (self.peer.max_wnd.max(wnd) / 2).min(conn.mss())
     }
 
     /// Sets the timer (rack_get_persists_timer_val).

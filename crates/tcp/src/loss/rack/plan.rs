@@ -5,8 +5,10 @@ use record::{Cause, Event, Recorder, SendLimit, SentKind};
 
 use crate::connection::Connection;
 use crate::loss::LossDetector;
+use crate::output::bytes::ByteLimits;
 use crate::profile::BurstRule;
 use crate::segment_plan::SegmentPlan;
+use crate::sender::Sender;
 use crate::state::{ReceiveSide, SendSide};
 
 impl SendSide {
@@ -30,8 +32,9 @@ impl SendSide {
         }
         if self.nxt < self.max {
             // After a closed window or a smaller path MTU: from snd_nxt on.
-            let most = conn.largest_burst();
-            return self.plan_bytes(conn, rcv, cx, most).map(|plan| (plan, 0));
+            // Without limited transmit, which is for duplicates that are no SACKs.
+            let limits = ByteLimits { burst: conn.largest_burst(), window, room: None };
+            return self.plan_bytes(conn, rcv, cx, limits).map(|plan| (plan, 0));
         }
         if self.buffer.used() == 0 {
             return self.plan_rack_fin(conn);
@@ -107,6 +110,44 @@ impl SendSide {
         Ok(self.cut_rack_burst(conn, rcv, len, unsent, most, fast > 0))
     }
 
+    /// Plans a retransmission: by a timer, of a lost segment, or as a probe.
+    fn plan_rack_retransmission<R: Recorder>(
+        &mut self,
+        conn: &Connection,
+        cx: &mut Cx<'_, R>,
+    ) -> Option<SegmentPlan> {
+        let LossDetector::FreeBsdRack(rack) = &mut self.loss_detector else { return None };
+        let timed_out = rack.timeout.at == Some(cx.now);
+        let lost = if let Some(place) = rack.call.retransmit.take() {
+            rack.call.probe = None;
+            let cause = if timed_out { Cause::Timeout } else { Cause::FastRetransmit };
+            Some((place, cause))
+        } else if let Some(lost) = self.overdue(cx.now) {
+            let of_timeout = self.is_of_timeout(&lost);
+            let was_recovering = self.loss_detector.freebsd_rack()?.timeout.in_recovery;
+            if !self.in_fast_recovery() && !of_timeout && !was_recovering {
+                self.begin_rack_recovery(conn, cx);
+            }
+            let cause = if of_timeout { Cause::Timeout } else { Cause::FastRetransmit };
+            Some((lost.start(), cause))
+        } else {
+            let rack = self.loss_detector.freebsd_rack()?;
+            rack.call.probe.take().map(|place| (place, Cause::LossProbe))
+        };
+        let (place, cause) = lost?;
+        let place = place.max(self.una);
+        let sent_segment = *self.scoreboard.get(place)?;
+        let data_end = self.data_end();
+        let end = sent_segment.end().min(data_end).min(place + conn.mss());
+        let len = end.since(place).get();
+        let fin = len == 0 && sent_segment.end() > data_end;
+        let kind = SentKind::Retransmission(cause);
+        let push = len > 0 && end == data_end;
+        Some(SegmentPlan { at: place, len, fin, push, kind, more: false })
+    }
+}
+
+impl Sender {
     /// Cuts a burst of at most `most` bytes out of `len`, in whole segments unless it is the last or
     /// its mbufs are too many for the device; only the burst limit of the interface lets another
     /// follow in the call. What is left of an earlier burst is not rounded (rack_fast_output).
@@ -142,42 +183,6 @@ impl SendSide {
         let at = self.nxt;
         let push = burst == unsent;
         (SegmentPlan { at, len: burst, fin: false, push, kind: SentKind::New, more }, len - burst)
-    }
-
-    /// Plans a retransmission: by a timer, of a lost segment, or as a probe.
-    fn plan_rack_retransmission<R: Recorder>(
-        &mut self,
-        conn: &Connection,
-        cx: &mut Cx<'_, R>,
-    ) -> Option<SegmentPlan> {
-        let LossDetector::FreeBsdRack(rack) = &mut self.loss_detector else { return None };
-        let timed_out = rack.timeout.at == Some(cx.now);
-        let lost = if let Some(place) = rack.call.retransmit.take() {
-            rack.call.probe = None;
-            let cause = if timed_out { Cause::Timeout } else { Cause::FastRetransmit };
-            Some((place, cause))
-        } else if let Some(lost) = self.overdue(cx.now) {
-            let of_timeout = self.is_of_timeout(&lost);
-            let was_recovering = self.loss_detector.freebsd_rack()?.timeout.in_recovery;
-            if !self.in_fast_recovery() && !of_timeout && !was_recovering {
-                self.begin_rack_recovery(conn, cx);
-            }
-            let cause = if of_timeout { Cause::Timeout } else { Cause::FastRetransmit };
-            Some((lost.start(), cause))
-        } else {
-            let rack = self.loss_detector.freebsd_rack()?;
-            rack.call.probe.take().map(|place| (place, Cause::LossProbe))
-        };
-        let (place, cause) = lost?;
-        let place = place.max(self.una);
-        let sent_segment = *self.scoreboard.get(place)?;
-        let data_end = self.data_end();
-        let end = sent_segment.end().min(data_end).min(place + conn.mss());
-        let len = end.since(place).get();
-        let fin = len == 0 && sent_segment.end() > data_end;
-        let kind = SentKind::Retransmission(cause);
-        let push = len > 0 && end == data_end;
-        Some(SegmentPlan { at: place, len, fin, push, kind, more: false })
     }
 
     /// A FIN is sent once all data is acknowledged (rack_output).

@@ -53,7 +53,7 @@ impl SendSide {
             return RackCallStart::GiveUp;
         }
         self.totals.timeouts += 1;
-        self.rtt.estimator.on_timeout(self.rexmt.shift);
+        self.sender.rtt.estimator.on_timeout(self.sender.rexmt.shift);
         self.rtt.timing = None;
         self.rexmt.cwr_end = None;
         let first = self.scoreboard.first().copied();
@@ -77,14 +77,14 @@ impl SendSide {
         rack.strikes = (una, 0);
         rack.call.retransmit = Some(una);
         rack.call.fast = 0;
-        if self.rexmt.shift > 1 {
+        if self.sender.rexmt.shift > 1 {
             rack.goodput.abandon();
         }
         rack.timeout = LastTimeout { at: Some(cx.now), max, in_recovery, first: stamp };
         // rack_cong_signal, CC_RTO: the stack reduces window and threshold itself.
         let segments = wnd.min(rack.burst.window()) / 2 / mss;
         let signal = Sign::Timeout { shift: self.rexmt.shift };
-        let change = self.cc.on_congested(&self.congested(conn, cx.now, signal));
+        let change = self.sender.cc.on_congested(&self.sender.congested(conn, cx.now, signal));
         self.cc.set_threshold(Some(Bytes(segments.max(2) * mss)));
         self.cc.set_window(Bytes(mss));
         self.note(conn, cx, change, Cause::Timeout);
@@ -113,7 +113,7 @@ impl SendSide {
             return RackCallStart::Output;
         };
         if rack.settings.discounts_lost {
-            self.scoreboard.expire_passed();
+            self.sender.scoreboard.expire_passed();
         }
         rack.call.retransmit = Some(lost.start());
         rack.call.fast = 0;

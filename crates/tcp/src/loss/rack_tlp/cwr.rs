@@ -79,11 +79,11 @@ impl SendSide {
             mss: conn.mss(),
         };
         let Some(loss) = self.loss_detector.rack_tlp() else { return };
-        if !loss.enter_cwr(&self.scoreboard, &input) {
+        if !loss.enter_cwr(&self.sender.scoreboard, &input) {
             return;
         }
-        self.show_controller(conn, cx.now, self.una);
-        let change = self.cc.on_congested(&self.congested(conn, cx.now, Sign::Ecn));
+        self.sender.show_controller(conn, cx.now, self.sender.una);
+        let change = self.sender.cc.on_congested(&self.sender.congested(conn, cx.now, Sign::Ecn));
         self.rexmt.cwr_end = Some(self.max);
         self.ecn.on_reduced();
         self.note(conn, cx, change, Cause::Ecn);
@@ -99,7 +99,7 @@ impl SendSide {
             mss: conn.mss(),
         };
         let Some(loss) = self.loss_detector.rack_tlp() else { return };
-        if !loss.enter_cwr(&self.scoreboard, &input) {
+        if !loss.enter_cwr(&self.sender.scoreboard, &input) {
             return;
         }
         self.rexmt.cwr_end = Some(self.max);
@@ -121,6 +121,6 @@ impl SendSide {
             return WindowChange::Undone;
         }
         self.ecn.withdraw();
-        self.cc.on_congested(&self.congested(conn, now, sign))
+        self.sender.cc.on_congested(&self.sender.congested(conn, now, sign))
     }
 }

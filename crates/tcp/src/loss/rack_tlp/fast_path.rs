@@ -36,18 +36,18 @@ impl SendSide {
         };
         let calm = calm_here
             && !rack.dsack_pending()
-            && ack > self.una
-            && self.scoreboard.all_in_order()
-            && self.rexmt.shift == 0
-            && self.rexmt.timeout_stamp.is_none()
-            && self.rexmt.cwr_end.is_none()
-            && self.rates.is_none()
-            && !self.cc.in_recovery();
+            && ack > self.sender.una
+            && self.sender.scoreboard.all_in_order()
+            && self.sender.rexmt.shift == 0
+            && self.sender.rexmt.timeout_stamp.is_none()
+            && self.sender.rexmt.cwr_end.is_none()
+            && self.sender.rates.is_none()
+            && !self.sender.cc.in_recovery();
         if !calm {
             return false;
         }
-        let queued = self.scoreboard.sums().all.packets;
-        let row = self.scoreboard.acknowledge_in_order(ack);
+        let queued = self.sender.scoreboard.sums().all.packets;
+        let row = self.sender.scoreboard.acknowledge_in_order(ack);
         loss.planned = None;
         if let Some(row) = &row {
             if !loss.reno {
@@ -71,7 +71,7 @@ impl SendSide {
         timers.stop(Purpose::Reorder);
         let nsegs = u32::from(segment.nsegs.max(1));
         let packets = row.map_or(0, |row| row.packets);
-        let change = self.grow(conn, cx.now, ack, packets, nsegs);
+        let change = self.grow_unless_held(conn, cx.now, ack, packets, nsegs);
         self.advance(conn, cx, ack, wnd, nsegs, change);
         if self.has_begun_cwr() {
             self.begin_own_cwr(conn, cx);

@@ -17,6 +17,7 @@ use super::state::{AckAccounting, Frto, RackTlpState};
 use crate::connection::Connection;
 use crate::loss::LossDetector;
 use crate::received_ack::ReceivedAck;
+use crate::sender::Sender;
 use crate::state::SendSide;
 
 /// The connection when an acknowledgment arrives after a timeout; `snd_una` has not advanced yet.
@@ -127,7 +128,7 @@ impl SendSide {
     /// (tcp_try_undo_loss).
     pub(super) fn undo_timeout<R: Recorder>(&mut self, conn: &Connection, cx: &mut Cx<'_, R>) {
         let outstanding = any_retransmitted(&self.scoreboard);
-        let SendSide { loss_detector, scoreboard, rexmt, .. } = self;
+        let SendSide { loss_detector, sender: Sender { scoreboard, rexmt, .. } } = self;
         let Some(loss) = loss_detector.rack_tlp() else { return };
         loss.forget_timeout(scoreboard, outstanding);
         rexmt.timeout_stamp = None;

@@ -16,6 +16,7 @@ use super::prr_state::{self, PrrState};
 use super::state::{AckAccounting, Frto, RackTlpState};
 use crate::connection::Connection;
 use crate::received_ack::ReceivedAck;
+use crate::sender::Sender;
 use crate::state::SendSide;
 
 /// An acknowledgment and the recovery that it arrives in; `snd_una` has not advanced yet.
@@ -197,7 +198,7 @@ impl SendSide {
         if let Some(end) = self.rexmt.cwr_end {
             cold_path();
             if received.th_ack > end {
-                self.end_cwr(conn, cx, received.th_ack);
+                self.sender.end_cwr(conn, cx, received.th_ack, !self.has_one_timer());
             }
             return false;
         }
@@ -209,7 +210,7 @@ impl SendSide {
             echo,
             mss: conn.mss(),
         };
-        let SendSide { loss_detector, scoreboard, rates, .. } = self;
+        let SendSide { loss_detector, sender: Sender { scoreboard, rates, .. } } = self;
         let Some(loss) = loss_detector.rack_tlp() else { return false };
         let settled = loss.settle(scoreboard, &input);
         if settled.repaired
@@ -257,7 +258,7 @@ impl SendSide {
             mss: conn.mss(),
         };
         let Some(loss) = self.loss_detector.rack_tlp() else { return };
-        if !loss.enter_recovery(&self.scoreboard, &input) {
+        if !loss.enter_recovery(&self.sender.scoreboard, &input) {
             return;
         }
         if !input.continues && loss.detector.supports_undo() {
@@ -268,7 +269,7 @@ impl SendSide {
         self.rtt.timing = None;
         self.abandon_cwr();
         self.show_controller(conn, cx.now, una);
-        let change = self.cc.on_congested(&self.congested(conn, cx.now, Sign::Loss));
+        let change = self.sender.cc.on_congested(&self.sender.congested(conn, cx.now, Sign::Loss));
         self.note(conn, cx, change, Cause::FastRetransmit);
     }
 

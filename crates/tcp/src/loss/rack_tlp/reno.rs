@@ -13,6 +13,7 @@ use units::Offset;
 use super::state::RackTlpState;
 use crate::loss::LossDetector;
 use crate::received_ack::ReceivedAck;
+use crate::sender::Sender;
 use crate::state::SendSide;
 
 impl SendSide {
@@ -20,22 +21,6 @@ impl SendSide {
     #[inline]
     pub(super) const fn is_reno(&self) -> bool {
         matches!(&self.loss_detector, LossDetector::RackTlp(loss) if loss.reno)
-    }
-
-    /// Number of duplicates merged into the acknowledgment (`num_dupack`): it advances nothing,
-    /// and carries neither data nor a window.
-    #[cold]
-    pub(super) fn reno_duplicates(&self, received: &ReceivedAck) -> u64 {
-        let duplicate = self.changes_nothing(received) && !self.scoreboard.is_empty();
-        if duplicate { u64::from(received.nsegs) } else { 0 }
-    }
-
-    /// Does an acknowledgment neither advance nor carry data nor change the window (`FLAG_NOT_DUP`)?
-    pub(super) fn changes_nothing(&self, received: &ReceivedAck) -> bool {
-        let (seq, wnd) = (received.seq, received.wnd);
-        let opens = seq == self.peer.wl1 && (wnd > self.peer.wnd || wnd == 0);
-        let updates = seq > self.peer.wl1 || opens;
-        received.th_ack == self.una && !received.data && !updates
     }
 
     /// Takes a step without SACK, and returns the losses that it finds.
@@ -50,7 +35,7 @@ impl SendSide {
             recovering: self.in_fast_recovery(),
             recovery_point: self.cc.recovery_point(),
         };
-        let SendSide { loss_detector, scoreboard, .. } = self;
+        let SendSide { loss_detector, sender: Sender { scoreboard, .. } } = self;
         match loss_detector.rack_tlp() {
             Some(loss) => step(loss, scoreboard, &input),
             None => RackLosses::default(),
@@ -62,6 +47,24 @@ impl SendSide {
     #[inline]
     pub(super) fn holds_recovery(&self) -> bool {
         matches!(&self.loss_detector, LossDetector::RackTlp(loss) if loss.episode.held)
+    }
+}
+
+impl Sender {
+    /// Number of duplicates merged into the acknowledgment (`num_dupack`): it advances nothing,
+    /// and carries neither data nor a window.
+    #[cold]
+    pub(super) fn reno_duplicates(&self, received: &ReceivedAck) -> u64 {
+        let duplicate = self.changes_nothing(received) && !self.scoreboard.is_empty();
+        if duplicate { u64::from(received.nsegs) } else { 0 }
+    }
+
+    /// Does an acknowledgment neither advance nor carry data nor change the window (`FLAG_NOT_DUP`)?
+    pub(super) fn changes_nothing(&self, received: &ReceivedAck) -> bool {
+        let (seq, wnd) = (received.seq, received.wnd);
+        let opens = seq == self.peer.wl1 && (wnd > self.peer.wnd || wnd == 0);
+        let updates = seq > self.peer.wl1 || opens;
+        received.th_ack == self.una && !received.data && !updates
     }
 }
 

@@ -8,6 +8,7 @@ use units::{Bytes, Instant, Offset, unlikely};
 use crate::connection::Connection;
 use crate::loss::LossDetector;
 use crate::profile::{BurstRule, RetransmissionRoom};
+use crate::sender::Sender;
 use crate::state::SendSide;
 
 impl SendSide {
@@ -76,58 +77,12 @@ impl SendSide {
 
     /// tcp_tsq_write, when the device has sent what it held or the pacing releases the flow: what is lost may be
     /// retransmitted, whatever the last acknowledgment released.
-    pub(crate) const fn release_retransmissions(&mut self) {
+    pub(crate) fn release_retransmissions(&mut self) {
         self.call.device_done = self.max;
         if let LossDetector::RackTlp(loss) = &mut self.loss_detector {
             loss.holds_back = false;
             loss.frto.release();
         }
-    }
-
-    /// A packet that is retransmitted has segments of the present size (__tcp_retransmit_skb): returns its first one.
-    #[cold]
-    fn cut_larger_packet(&mut self, conn: &Connection, first: &SentSegment) -> Option<SentSegment> {
-        let (start, mss) = (first.start(), conn.mss());
-        let end = self.buffer.flight_end(start).unwrap_or(first.end()).max(first.end());
-        self.scoreboard.resegment(start, end, mss);
-        self.scoreboard.get(start).copied()
-    }
-
-    /// Linux: end of the packet at `start` when it is retransmitted, with small ones that follow and fit into a segment
-    /// with it, a FIN too (tcp_retrans_try_collapse).
-    pub(crate) fn collapsed_end(&self, conn: &Connection, start: Offset) -> Offset {
-        let map = &self.scoreboard;
-        let (most, data_end) = (start + conn.mss(), self.data_end());
-        let mut end = map.get(start).map_or(most, SentSegment::end);
-        if end.min(data_end) >= most {
-            // Not even a FIN is added to a full segment (__tcp_retransmit_skb).
-            return if end > data_end { end } else { most };
-        }
-        while let Some(next) = map.get(end).filter(|next| !next.sacked())
-            && next.end().min(data_end) <= most
-        {
-            end = next.end();
-        }
-        end
-    }
-
-    /// Linux: where the retransmission of a lost packet ends whose first segment ends at `end`. All of the packet is
-    /// retransmitted, as far as `room` in packets, the limit of a burst and the peer's window allow
-    /// (tcp_xmit_retransmit_queue, __tcp_retransmit_skb).
-    fn lost_burst_end(&self, conn: &Connection, mut end: Offset, room: u64) -> Offset {
-        let Some(packet_end) = self.buffer.flight_end(Offset(end.0 - 1)) else { return end };
-        if packet_end <= end {
-            return end;
-        }
-        let (data_end, window_end) = (self.data_end(), self.una + self.peer.wnd);
-        let fits = |next: &&SentSegment| {
-            next.waits() && next.end() <= packet_end && next.end().min(data_end) <= window_end
-        };
-        for _ in 1..room.min(self.burst_limit(conn)) {
-            let Some(next) = self.scoreboard.get(end).filter(fits) else { break };
-            end = next.end();
-        }
-        end
     }
 
     /// Room for new data while packets are SACKed or lost, or in recovery: the window less the data
@@ -158,13 +113,6 @@ impl SendSide {
     /// Is the probe sent now?
     pub(crate) fn probes_at(&self, now: Instant) -> bool {
         matches!(&self.loss_detector, LossDetector::RackTlp(loss) if loss.planned_at(now))
-    }
-
-    /// Is a tail loss probe new data, which the peer's window allows?
-    pub(crate) fn probes_with_new_data(&self, conn: &Connection) -> bool {
-        let unsent = self.data_end().since(self.max).get().min(conn.mss());
-        let edge = self.una + self.peer.wnd;
-        unsent > 0 && self.max + unsent <= edge && self.nxt == self.max
     }
 
     /// The tail loss probe that is due: new data if the peer's window allows it, else the last
@@ -226,5 +174,60 @@ impl SendSide {
         if in_recovery {
             loss.episode.prr.on_sent(len, packets);
         }
+    }
+}
+
+impl Sender {
+    /// A packet that is retransmitted has segments of the present size (__tcp_retransmit_skb): returns its first one.
+    #[cold]
+    fn cut_larger_packet(&mut self, conn: &Connection, first: &SentSegment) -> Option<SentSegment> {
+        let (start, mss) = (first.start(), conn.mss());
+        let end = self.buffer.flight_end(start).unwrap_or(first.end()).max(first.end());
+        self.scoreboard.resegment(start, end, mss);
+        self.scoreboard.get(start).copied()
+    }
+
+    /// Linux: end of the packet at `start` when it is retransmitted, with small ones that follow and fit into a segment
+    /// with it, a FIN too (tcp_retrans_try_collapse).
+    pub(crate) fn collapsed_end(&self, conn: &Connection, start: Offset) -> Offset {
+        let map = &self.scoreboard;
+        let (most, data_end) = (start + conn.mss(), self.data_end());
+        let mut end = map.get(start).map_or(most, SentSegment::end);
+        if end.min(data_end) >= most {
+            // Not even a FIN is added to a full segment (__tcp_retransmit_skb).
+            return if end > data_end { end } else { most };
+        }
+        while let Some(next) = map.get(end).filter(|next| !next.sacked())
+            && next.end().min(data_end) <= most
+        {
+            end = next.end();
+        }
+        end
+    }
+
+    /// Linux: where the retransmission of a lost packet ends whose first segment ends at `end`. All of the packet is
+    /// retransmitted, as far as `room` in packets, the limit of a burst and the peer's window allow
+    /// (tcp_xmit_retransmit_queue, __tcp_retransmit_skb).
+    fn lost_burst_end(&self, conn: &Connection, mut end: Offset, room: u64) -> Offset {
+        let Some(packet_end) = self.buffer.flight_end(Offset(end.0 - 1)) else { return end };
+        if packet_end <= end {
+            return end;
+        }
+        let (data_end, window_end) = (self.data_end(), self.una + self.peer.wnd);
+        let fits = |next: &&SentSegment| {
+            next.waits() && next.end() <= packet_end && next.end().min(data_end) <= window_end
+        };
+        for _ in 1..room.min(self.burst_limit(conn)) {
+            let Some(next) = self.scoreboard.get(end).filter(fits) else { break };
+            end = next.end();
+        }
+        end
+    }
+
+    /// Is a tail loss probe new data, which the peer's window allows?
+    pub(crate) fn probes_with_new_data(&self, conn: &Connection) -> bool {
+        let unsent = self.data_end().since(self.max).get().min(conn.mss());
+        let edge = self.una + self.peer.wnd;
+        unsent > 0 && self.max + unsent <= edge && self.nxt == self.max
     }
 }

@@ -18,6 +18,7 @@ use super::state::{AckAccounting, Frto, RackTlpState};
 use crate::connection::Connection;
 use crate::loss::LossDetector;
 use crate::profile::ProbeRule;
+use crate::sender::Sender;
 use crate::state::SendSide;
 use crate::tcp_state::TcpState;
 use crate::timers::Timers;
@@ -262,7 +263,8 @@ impl SendSide {
             timers.stop(Purpose::LossProbe);
             return;
         }
-        let pto = loss.pto.pto(&PtoInput { srtt: self.rtt.estimator.srtt(), single_packet, rto });
+        let pto =
+            loss.pto.pto(&PtoInput { srtt: self.sender.rtt.estimator.srtt(), single_packet, rto });
         // What is sent now does not change it, unless what is left of the timeout is shorter, or pacing delays it.
         loss.planned = (!single_packet && !paced && (!advancing || pto <= left)).then_some(now);
         match loss.detector {
@@ -301,7 +303,7 @@ impl SendSide {
             in_cwr: self.rexmt.cwr_end.is_some(),
             recovery_point,
         };
-        let SendSide { loss_detector, scoreboard, rates, .. } = self;
+        let SendSide { loss_detector, sender: Sender { scoreboard, rates, .. } } = self;
         let Some(loss) = loss_detector.rack_tlp() else { return };
         if loss.on_timeout(scoreboard, &input)
             && let Some(rates) = rates

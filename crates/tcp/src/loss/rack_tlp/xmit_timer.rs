@@ -13,6 +13,7 @@ use super::detector::RackDetector;
 use super::state::AckAccounting;
 use crate::connection::Connection;
 use crate::loss::LossDetector;
+use crate::sender::Sender;
 use crate::state::SendSide;
 use crate::timers::Timers;
 
@@ -27,19 +28,6 @@ impl SendSide {
     /// Does the system have a single timer, as Linux does?
     pub(crate) fn has_one_timer(&self) -> bool {
         matches!(&self.loss_detector, LossDetector::RackTlp(loss) if matches!(loss.detector, RackDetector::Linux(_)))
-    }
-
-    /// Is the timer set for reordering or for a probe (`icsk_pending`)?
-    pub(super) fn awaits_reordering_or_probe(&self, timers: &Timers) -> bool {
-        timers.runs(Purpose::Reorder) || timers.runs(Purpose::LossProbe)
-    }
-
-    /// Does the acknowledgment set the timer (`FLAG_SET_XMIT_TIMER`)? One that only SACKs does if a
-    /// packet it SACKs was sent before the last transmission of the first packet in flight.
-    pub(super) fn sets_timer(&self, advances: bool, account: &AckAccounting) -> bool {
-        let head = self.scoreboard.first().map(|head| head.sent_at());
-        advances
-            || account.reported.oldest_sent_once().zip(head).is_some_and(|(sent, head)| sent < head)
     }
 
     /// Sets the timer after an acknowledgment. `reordering`: the reordering timeout, if packets may
@@ -75,6 +63,38 @@ impl SendSide {
         }
     }
 
+    /// tcp_xmit_retransmit_queue: restarts the timeout if the packet retransmitted at `at` is the
+    /// first in flight.
+    pub(crate) fn head_retransmitted(
+        &mut self,
+        conn: &Connection,
+        timers: &mut Timers,
+        now: Instant,
+        at: Offset,
+    ) {
+        if at == self.una && self.has_one_timer() && !timers.runs(Purpose::Reorder) {
+            self.arm_after_timeout(conn, timers, now);
+            if self.is_rate_based() {
+                self.arm_retransmit(conn, timers, now);
+            }
+        }
+    }
+}
+
+impl Sender {
+    /// Is the timer set for reordering or for a probe (`icsk_pending`)?
+    pub(super) fn awaits_reordering_or_probe(&self, timers: &Timers) -> bool {
+        timers.runs(Purpose::Reorder) || timers.runs(Purpose::LossProbe)
+    }
+
+    /// Does the acknowledgment set the timer (`FLAG_SET_XMIT_TIMER`)? One that only SACKs does if a
+    /// packet it SACKs was sent before the last transmission of the first packet in flight.
+    pub(super) fn sets_timer(&self, advances: bool, account: &AckAccounting) -> bool {
+        let head = self.scoreboard.first().map(|head| head.sent_at());
+        advances
+            || account.reported.oldest_sent_once().zip(head).is_some_and(|(sent, head)| sent < head)
+    }
+
     /// tcp_rearm_rto: restarts the timeout from now, or, if the timer `awaited` something else,
     /// from the last transmission of the first packet in flight.
     pub(super) fn rearm_timeout(
@@ -96,22 +116,5 @@ impl SendSide {
             rto_left(head.sent_at(), self.rtt.estimator.rto(), now).max(Duration::from_micros(1));
         let span = left + self.pacing_delay(conn, now);
         timers.set_ticks(Purpose::Retransmit, &conn.clock, now, span);
-    }
-
-    /// tcp_xmit_retransmit_queue: restarts the timeout if the packet retransmitted at `at` is the
-    /// first in flight.
-    pub(crate) fn head_retransmitted(
-        &mut self,
-        conn: &Connection,
-        timers: &mut Timers,
-        now: Instant,
-        at: Offset,
-    ) {
-        if at == self.una && self.has_one_timer() && !timers.runs(Purpose::Reorder) {
-            self.arm_after_timeout(conn, timers, now);
-            if self.is_rate_based() {
-                self.arm_retransmit(conn, timers, now);
-            }
-        }
     }
 }
