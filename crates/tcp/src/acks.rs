@@ -18,6 +18,7 @@ use crate::loss::base::AckNextStep;
 use crate::profile::{IdleRule, WindowUpdate};
 use crate::received_ack::ReceivedAck;
 use crate::sender::Sender;
+use crate::stacks::freebsd_rack::FreeBsdRack;
 use crate::state::SendSide;
 use crate::timers::Timers;
 
@@ -31,15 +32,17 @@ impl TcpEndpoint {
         ack: Offset,
     ) {
         let fin = if unlikely(self.snd.buffer.fin) { Some(self.snd.data_end()) } else { None };
-        if matches!(self.snd.loss_detector, LossDetector::Sack(_)) {
-            self.on_base_ack(cx, segment, seq, ack);
-        } else {
-            let overtaken = ack < self.snd.una;
-            self.snd.detector_ack(&self.conn, &mut self.timers, cx, segment, seq, ack);
-            // rack_process_ack: if there is room to receive.
-            if unlikely(overtaken) && self.snd.is_rack() && self.rcv.next_window() > self.conn.mss()
-            {
-                self.snd.detect_reordered_ack(cx.now);
+        let Self { conn, timers, snd, rcv, .. } = self;
+        match &mut snd.loss_detector {
+            LossDetector::Sack(_) => self.on_base_ack(cx, segment, seq, ack),
+            LossDetector::FreeBsdRack(state) => {
+                // rack_process_ack: if there is room to receive.
+                let reordered = unlikely(ack < snd.sender.una) && rcv.next_window() > conn.mss();
+                let mut rack = FreeBsdRack::new(&mut snd.sender, state);
+                rack.do_segment(conn, timers, cx, segment, (seq, ack), reordered);
+            }
+            LossDetector::RackTlp(_) | LossDetector::NewReno => {
+                snd.detector_ack(conn, timers, cx, segment, seq, ack);
             }
         }
         if let Some(fin) = fin
@@ -121,9 +124,8 @@ impl SendSide {
         if ack >= self.una || self.takes_old_acks(conn) {
             let received = ReceivedAck::parse(conn, self.una, segment, (seq, ack), wnd);
             match self.loss_detector {
-                LossDetector::Sack(_) => {}
+                LossDetector::Sack(_) | LossDetector::FreeBsdRack(_) => {}
                 LossDetector::RackTlp(_) => self.rack_tlp_ack(conn, timers, cx, segment, &received),
-                LossDetector::FreeBsdRack(_) => self.rack_ack(conn, timers, cx, segment, &received),
                 LossDetector::NewReno if ack > self.una => {
                     self.on_new_ack(conn, timers, cx, segment, &received);
                 }
@@ -138,7 +140,7 @@ impl SendSide {
         }
     }
 
-    /// Wakes a blocked writer once the send buffer has space.
+    /// Wakes a blocked writer once the send buffer has space; it may grow first.
     #[inline(always)]
     pub(crate) fn wake_writer<R: Recorder>(&mut self, conn: &Connection, cx: &mut Cx<'_, R>) {
         if !self.buffer.starved() {
@@ -147,65 +149,14 @@ impl SendSide {
         if self.buffer.expands() {
             self.expand_buffer(conn, cx);
         }
-        let unsent = self.data_end().since(self.max).get();
-        if self.sender.buffer.writable(self.sender.max, unsent) {
-            self.call.signal(Signal::Writable);
-        }
+        self.signal_space();
     }
 
-    /// Do the SACK blocks of an acknowledgment before `snd_una` count? They do in Linux (`old_ack` of
-    /// tcp_ack) and in FreeBSD's RACK stack.
+    /// Do the SACK blocks of an acknowledgment before `snd_una` count (`old_ack` of tcp_ack)?
     #[cold]
     fn takes_old_acks(&self, conn: &Connection) -> bool {
-        match conn.cfg.profile.rules.sending.sacks_of_old_acks {
-            true => matches!(self.loss_detector, LossDetector::RackTlp(_)),
-            false => self.is_rack(),
-        }
-    }
-
-    /// Updates the send window unless the segment is older than the last that updated it (RFC 9293
-    /// 3.10.7.4). Of equally old ones FreeBSD takes the larger window (tcp_do_segment), Linux also
-    /// a zero window (tcp_may_update_window).
-    #[inline(always)]
-    pub(crate) fn update_window(
-        &mut self,
-        conn: &Connection,
-        timers: &mut Timers,
-        seq: Offset,
-        ack: Offset,
-        wnd: u64,
-    ) {
-        let as_old = match conn.cfg.profile.rules.sending.window_update {
-            WindowUpdate::Larger => wnd > self.peer.wnd,
-            WindowUpdate::LargerOrZero => wnd > self.peer.wnd || wnd == 0,
-            WindowUpdate::Any => true,
-        };
-        let newer = self.peer.wl1 < seq
-            || (self.peer.wl1 == seq && (self.peer.wl2 < ack || (self.peer.wl2 == ack && as_old)));
-        if !newer {
-            return;
-        }
-        if wnd > self.peer.wnd || wnd == 0 {
-            self.call_output();
-        }
-        if unlikely(self.probe.persisting) && self.is_rack() {
-            if !self.is_shut_for_rack(conn, wnd) {
-                self.exit_rack_persist(timers);
-            }
-        } else if unlikely(self.probe.persisting) && wnd > 0 {
-            // The window is open again; if it is still too small, the next pass resumes probing.
-            self.probe.persisting = false;
-            timers.stop(Purpose::Persist);
-            self.call_output();
-        }
-        if unlikely(self.max == self.una) && wnd != self.peer.wnd {
-            // tcp_ack_update_window, before the acknowledgment is processed.
-            self.peer.opened_while_idle = self.data_end() > self.nxt;
-        }
-        self.peer.wnd = wnd;
-        self.peer.max_wnd = self.peer.max_wnd.max(wnd);
-        self.peer.wl1 = seq;
-        self.peer.wl2 = ack;
+        let takes = conn.cfg.profile.rules.sending.sacks_of_old_acks;
+        takes && matches!(self.loss_detector, LossDetector::RackTlp(_))
     }
 
     /// Packets of one of these windows: one more than the degree of reordering at least (tcp_sndbuf_expand).
@@ -226,6 +177,73 @@ impl SendSide {
 }
 
 impl Sender {
+    /// Updates the send window unless the segment is older than the last that updated it.
+    #[inline(always)]
+    pub(crate) fn update_window(
+        &mut self,
+        conn: &Connection,
+        timers: &mut Timers,
+        seq: Offset,
+        ack: Offset,
+        wnd: u64,
+    ) {
+        if !self.is_newer_window(conn, seq, ack, wnd) {
+            return;
+        }
+        if wnd > self.peer.wnd || wnd == 0 {
+            self.call_output();
+        }
+        if unlikely(self.probe.persisting) && wnd > 0 {
+            // The window is open again; if it is still too small, the next pass resumes probing.
+            self.probe.persisting = false;
+            timers.stop(Purpose::Persist);
+            self.call_output();
+        }
+        self.set_window(seq, ack, wnd);
+    }
+
+    /// May a segment update the send window: is it not older than the last that did (RFC 9293
+    /// 3.10.7.4)? Of equally old ones FreeBSD takes the larger window (tcp_do_segment), Linux also a
+    /// zero window (tcp_may_update_window).
+    #[inline(always)]
+    pub(crate) fn is_newer_window(
+        &self,
+        conn: &Connection,
+        seq: Offset,
+        ack: Offset,
+        wnd: u64,
+    ) -> bool {
+        let as_old = match conn.cfg.profile.rules.sending.window_update {
+            WindowUpdate::Larger => wnd > self.peer.wnd,
+            WindowUpdate::LargerOrZero => wnd > self.peer.wnd || wnd == 0,
+            WindowUpdate::Any => true,
+        };
+        self.peer.wl1 < seq
+            || (self.peer.wl1 == seq && (self.peer.wl2 < ack || (self.peer.wl2 == ack && as_old)))
+    }
+
+    /// Sets the send window to that of a segment.
+    #[inline(always)]
+    pub(crate) fn set_window(&mut self, seq: Offset, ack: Offset, wnd: u64) {
+        if unlikely(self.max == self.una) && wnd != self.peer.wnd {
+            // tcp_ack_update_window, before the acknowledgment is processed.
+            self.peer.opened_while_idle = self.data_end() > self.nxt;
+        }
+        self.peer.wnd = wnd;
+        self.peer.max_wnd = self.peer.max_wnd.max(wnd);
+        self.peer.wl1 = seq;
+        self.peer.wl2 = ack;
+    }
+
+    /// Wakes a blocked writer if the send buffer has space.
+    #[inline(always)]
+    pub(crate) fn signal_space(&mut self) {
+        let unsent = self.data_end().since(self.max).get();
+        if self.buffer.writable(self.max, unsent) {
+            self.call.signal(Signal::Writable);
+        }
+    }
+
     /// Advances `snd_una` and removes the acknowledged bytes from the send buffer.
     #[inline(always)]
     pub(crate) fn advance<R: Recorder>(

@@ -16,6 +16,7 @@ use crate::profile::{CrossedSyns, EcnRule};
 use crate::receive_window::ReceiveWindow;
 use crate::sender::Sender;
 use crate::sent::DeliveredPackets;
+use crate::stacks::freebsd_rack::syn::take_syn_rtt;
 use crate::state::ReceiveSide;
 use crate::tcp_state::TcpState;
 
@@ -153,7 +154,7 @@ impl TcpEndpoint {
 
     /// Handles the ACK of our SYN-ACK; its window is scaled.
     pub(crate) fn on_handshake_ack<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, segment: &Segment) {
-        let syn = self.snd.take_syn_rtt(&self.conn, cx, segment);
+        let syn = take_syn_rtt(&mut self.snd, &self.conn, cx, segment);
         if syn.is_none() {
             self.snd.take_rtt(&self.conn, cx, segment, Offset(1), &DeliveredPackets::default());
         }
@@ -165,7 +166,7 @@ impl TcpEndpoint {
         let sent = self.conn.syn_data();
         self.snd.undo_syn_timeout(&self.conn, segment);
         self.establish(cx);
-        self.snd.begin_rack(syn);
+        self.snd.take_syn(syn);
         self.snd.keep_syn_data(&self.conn, &mut self.timers, cx.now, sent);
     }
 
@@ -176,7 +177,7 @@ impl TcpEndpoint {
         cx: &mut Cx<'_, R>,
         segment: &Segment,
     ) {
-        let syn = self.snd.take_syn_rtt(&self.conn, cx, segment);
+        let syn = take_syn_rtt(&mut self.snd, &self.conn, cx, segment);
         if syn.is_none() {
             self.snd.take_rtt(&self.conn, cx, segment, Offset(1), &DeliveredPackets::default());
         }
@@ -187,7 +188,7 @@ impl TcpEndpoint {
         self.rcv.ack_now = true;
         self.snd.undo_syn_timeout(&self.conn, segment);
         self.establish(cx);
-        self.snd.begin_rack(syn);
+        self.snd.take_syn(syn);
     }
 
     /// The SYN-ACK after crossed SYNs, which acknowledges all of what was sent.

@@ -51,6 +51,7 @@ mod sender;
 mod sender_state;
 mod sent;
 mod socket_options;
+mod stacks;
 mod state;
 mod syn_timer;
 mod tcp_state;

@@ -1,22 +1,21 @@
 //! Loss detection and recovery, one file for each kind: duplicate acknowledgments alone (`newreno`,
-//! RFC 6582), FreeBSD's base stack (`base`, with the scoreboard in `sack`), RACK-TLP (`rack_tlp`),
-//! and FreeBSD's RACK stack (`rack`).
+//! RFC 6582), FreeBSD's base stack (`base`, with the scoreboard in `sack`), RACK-TLP (`rack_tlp`);
+//! FreeBSD's RACK stack is in `stacks`.
 
 pub(crate) mod base;
 pub(crate) mod newreno;
-pub(crate) mod rack;
 mod rack_tlp;
 mod sack;
 
-use rack::state::FreeBsdRackState;
 use rack_tlp::state::RackTlpState;
 use sack::state::SackLossState;
 
 use crate::profile::{LossDetectionRule, RackTlpRule, TcpProfile};
 use crate::sender::FlightEstimate;
+use crate::stacks::freebsd_rack::state::FreeBsdRackState;
 
 /// Duplicate acknowledgments that signal a loss (RFC 5681 section 3.2).
-const DUP_THRESHOLD: u32 = 3;
+pub(crate) const DUP_THRESHOLD: u32 = 3;
 
 /// Loss detection of a connection, with its state.
 #[derive(Debug, Clone, serde::Deserialize, serde::Serialize)]
@@ -72,15 +71,6 @@ impl LossDetector {
         match self {
             Self::RackTlp(loss) => Some(loss),
             Self::NewReno | Self::Sack(_) | Self::FreeBsdRack(_) => None,
-        }
-    }
-
-    /// The state of FreeBSD's RACK stack, `None` on another stack.
-    #[inline(always)]
-    pub(crate) fn freebsd_rack(&mut self) -> Option<&mut FreeBsdRackState> {
-        match self {
-            Self::FreeBsdRack(rack) => Some(rack),
-            Self::NewReno | Self::Sack(_) | Self::RackTlp(_) => None,
         }
     }
 }

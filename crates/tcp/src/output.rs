@@ -26,9 +26,10 @@ use units::{Instant, unlikely};
 
 use crate::endpoint::TcpEndpoint;
 use crate::loss::LossDetector;
-use crate::loss::rack::call::RackCallStart;
 use crate::profile::BurstRule;
 use crate::sender::ProbeSegment;
+use crate::stacks::freebsd_rack::FreeBsdRack;
+use crate::stacks::freebsd_rack::output::RackPass;
 use crate::tcp_state::TcpState;
 use call::PacketBatch;
 
@@ -90,8 +91,13 @@ impl TcpEndpoint {
             }
             _ => {}
         }
-        if self.snd.is_rack() {
-            return self.rack_pass(cx, slot);
+        let Self { conn, timers, snd, rcv, .. } = self;
+        if let LossDetector::FreeBsdRack(state) = &mut snd.loss_detector {
+            let mut acks = rcv.ack_now;
+            let mut rack = FreeBsdRack::new(&mut snd.sender, state);
+            let pass = rack.pass(conn, timers, rcv, cx, &mut acks);
+            rcv.ack_now = acks;
+            return self.end_rack_pass(cx, slot, pass);
         }
         if core::mem::take(&mut self.snd.call.first_pass) {
             self.snd.begin_output(&self.conn, cx);
@@ -191,69 +197,27 @@ impl TcpEndpoint {
         Ok(())
     }
 
-    /// One pass of rack_output.
-    fn rack_pass<R: Recorder>(
+    /// Ends a pass of rack_output.
+    fn end_rack_pass<R: Recorder>(
         &mut self,
         cx: &mut Cx<'_, R>,
         slot: &mut Segment,
+        pass: RackPass,
     ) -> Result<(), SendLimit> {
-        if let Some(probe) = self.snd.probe.segment.take() {
-            let plan = self.snd.plan_probe(&self.conn, probe);
-            self.build(cx, &plan, slot);
-            return Ok(());
-        }
-        if core::mem::take(&mut self.snd.call.first_pass) {
-            let why = match self.snd.begin_rack_call(&self.conn, &mut self.timers, cx) {
-                RackCallStart::Output => None,
-                RackCallStart::OutputAck => {
-                    self.rcv.ack_now = true;
-                    None
-                }
-                RackCallStart::Ended(why) => Some(why),
-                RackCallStart::GiveUp => {
-                    self.give_up(cx);
-                    self.snd.sync_wheel(&mut self.timers);
-                    Some(SendLimit::Done)
-                }
-            };
-            if let Some(why) = why {
+        match pass {
+            RackPass::Send(plan) => {
+                self.build(cx, &plan, slot);
+                Ok(())
+            }
+            RackPass::Nothing(why) => self.end_without_data(cx, slot, why),
+            RackPass::Ended(why) => Err(why),
+            RackPass::GiveUp => {
+                self.give_up(cx);
                 if self.reset.is_some() {
                     return self.pass(cx, slot);
                 }
-                self.snd.end_pass(&self.conn, cx, why);
-                self.snd.end_hystart_round(&self.conn, cx);
-                return Err(why);
-            }
-            self.snd.begin_output(&self.conn, cx);
-        }
-        match self.snd.plan_rack(&self.conn, &self.rcv, cx) {
-            Ok((plan, left)) => {
-                self.snd.call.due = true;
-                self.build(cx, &plan, slot);
-                self.snd.end_rack_segment(
-                    &self.conn,
-                    &mut self.timers,
-                    cx.now,
-                    plan.kind,
-                    left,
-                    plan.more,
-                );
-                if !self.snd.call.due {
-                    self.snd.validate_bytes(&self.conn, None);
-                    self.snd.end_hystart_round(&self.conn, cx);
-                }
-                Ok(())
-            }
-            Err(why) => {
-                self.snd.end_pass(&self.conn, cx, why);
-                let shut = self.snd.peer.wnd == 0 && self.snd.buffer.used() > 0;
-                if unlikely(shut || matches!(why, SendLimit::PeerWindow | SendLimit::SmallSegment))
-                {
-                    self.snd.watch_window(&self.conn, &mut self.timers, cx);
-                }
-                self.snd.end_rack_call(&self.conn, &mut self.timers, cx.now, why);
-                self.snd.end_hystart_round(&self.conn, cx);
-                self.end_without_data(cx, slot, why)
+                self.snd.end_pass(&self.conn, cx, SendLimit::Done);
+                Err(SendLimit::Done)
             }
         }
     }

@@ -9,6 +9,7 @@ use crate::connection::Connection;
 use crate::loss::LossDetector;
 use crate::profile::ProbeRule;
 use crate::sender::{ProbeSegment, Sender};
+use crate::stacks::freebsd_rack::FreeBsdRack;
 use crate::state::SendSide;
 use crate::tcp_state::TcpState;
 use crate::timer_outcome::TimerOutcome;
@@ -26,12 +27,74 @@ impl SendSide {
         timers: &mut Timers,
         cx: &mut Cx<'_, R>,
     ) -> TimerOutcome {
-        if matches!(self.loss_detector, LossDetector::Sack(_)) {
-            return self.on_persist_timer(conn, timers, cx.now);
+        match &mut self.loss_detector {
+            LossDetector::Sack(_) => self.on_persist_timer(conn, timers, cx.now),
+            LossDetector::FreeBsdRack(state) => {
+                FreeBsdRack::new(&mut self.sender, state).timeout_persist(conn, timers, cx.now)
+            }
+            LossDetector::RackTlp(_) | LossDetector::NewReno => {
+                self.sender.on_probe_timer(conn, timers, cx)
+            }
         }
-        if self.is_rack() {
-            return self.on_rack_persist_timer(conn, timers, cx.now);
+    }
+
+    /// Handles the keepalive timer.
+    pub(crate) fn on_keepalive_timer(
+        &mut self,
+        conn: &Connection,
+        timers: &mut Timers,
+        now: Instant,
+    ) -> TimerOutcome {
+        match &mut self.loss_detector {
+            LossDetector::FreeBsdRack(state) => {
+                FreeBsdRack::new(&mut self.sender, state).timeout_keepalive(conn, timers, now)
+            }
+            LossDetector::Sack(_) | LossDetector::RackTlp(_) | LossDetector::NewReno => {
+                self.sender.keep_alive(conn, timers, now)
+            }
         }
+    }
+
+    /// Sets the persist timer, unless it runs, if data is waiting, nothing is in flight and the
+    /// window prevents sending.
+    pub(crate) fn watch_window<R: Recorder>(
+        &mut self,
+        conn: &Connection,
+        timers: &mut Timers,
+        cx: &mut Cx<'_, R>,
+    ) {
+        if self.peer.wnd == 0 && matches!(conn.cfg.profile.probe, ProbeRule::Byte { .. }) {
+            // The peer may have closed its window over outstanding data: probe from the head on, as
+            // long as there are answers.
+            timers.stop(Purpose::Retransmit);
+            self.rexmt.shift = 0;
+            self.rexmt.timeout_stamp = None;
+            if self.nxt > self.una {
+                self.nxt = self.una;
+                self.rexmt.cause = Cause::WindowProbe;
+                cx.emit_with_state(&self.with(conn), || Event::SendLimited(SendLimit::PeerWindow));
+            }
+        }
+        let idle = self.nxt == self.una && !timers.runs(Purpose::Retransmit);
+        if idle && !timers.runs(Purpose::Persist) {
+            self.rare.probes = 0;
+            if self.rare.probing_since.is_some() {
+                self.rare.probing_since = None;
+            }
+            self.probe.persisting = true;
+            self.set_window_timer(conn, timers, cx);
+        }
+    }
+}
+
+impl Sender {
+    /// Probes the window (tcp_probe_timer; RFC 9293 section 3.8.6.1).
+    fn on_probe_timer<R: Recorder>(
+        &mut self,
+        conn: &Connection,
+        timers: &mut Timers,
+        cx: &mut Cx<'_, R>,
+    ) -> TimerOutcome {
         if !self.probe.persisting || self.data_end() == self.una {
             return TimerOutcome::Nothing;
         }
@@ -65,33 +128,22 @@ impl SendSide {
     }
 
     /// Handles the keepalive timer.
-    pub(crate) fn on_keepalive_timer(
-        &mut self,
-        conn: &Connection,
-        timers: &mut Timers,
-        now: Instant,
-    ) -> TimerOutcome {
+    fn keep_alive(&mut self, conn: &Connection, timers: &mut Timers, now: Instant) -> TimerOutcome {
         let Some(keepalive) = conn.cfg.keepalive.as_deref().copied() else {
             return TimerOutcome::Nothing;
         };
         // tcp_keepalive_timer: "It is alive without keepalive" while data or a FIN is outstanding or
         // unsent.
         // FreeBSD's tcp_timer_keep does not check that.
-        // rack_start_hpts_timer sets it only if no other timer runs.
-        let waits = conn.cfg.profile.rules.closing.keepalive_waits_for_data || self.is_rack();
+        let waits = conn.cfg.profile.rules.closing.keepalive_waits_for_data;
         if waits && self.data_end().max(self.max) > self.una {
             timers.set(Purpose::Keepalive, conn.clock.deadline(now, keepalive.idle));
             return TimerOutcome::Nothing;
         }
-        // rack_timeout_keepalive measures the silence, and waits for `keepidle` after a probe, too.
         let silence = now.since(self.last.received);
-        let most = keepalive.interval.saturating_mul(u64::from(keepalive.count));
-        let hopeless = match self.is_rack() {
-            true => silence.saturating_sub(keepalive.idle) >= most,
-            false => match Duration::from_millis(u64::from(self.rare.user_timeout)) {
-                Duration::ZERO => self.rare.unanswered_keepalives == keepalive.count,
-                limit => silence >= limit && self.rare.unanswered_keepalives > 0,
-            },
+        let hopeless = match Duration::from_millis(u64::from(self.rare.user_timeout)) {
+            Duration::ZERO => self.rare.unanswered_keepalives == keepalive.count,
+            limit => silence >= limit && self.rare.unanswered_keepalives > 0,
         };
         if hopeless {
             return TimerOutcome::DeadPeer;
@@ -99,48 +151,10 @@ impl SendSide {
         self.rare.unanswered_keepalives += 1;
         self.probe.segment = Some(ProbeSegment::Empty);
         self.call_output();
-        let wait = if self.is_rack() { keepalive.idle } else { keepalive.interval };
-        timers.set(Purpose::Keepalive, conn.clock.deadline(now, wait));
+        timers.set(Purpose::Keepalive, conn.clock.deadline(now, keepalive.interval));
         TimerOutcome::Nothing
     }
 
-    /// Sets the persist timer, unless it runs, if data is waiting, nothing is in flight and the
-    /// window prevents sending.
-    pub(crate) fn watch_window<R: Recorder>(
-        &mut self,
-        conn: &Connection,
-        timers: &mut Timers,
-        cx: &mut Cx<'_, R>,
-    ) {
-        if self.is_rack() {
-            self.watch_rack_window(conn, timers, cx);
-            return;
-        }
-        if self.peer.wnd == 0 && matches!(conn.cfg.profile.probe, ProbeRule::Byte { .. }) {
-            // The peer may have closed its window over outstanding data: probe from the head on, as
-            // long as there are answers.
-            timers.stop(Purpose::Retransmit);
-            self.rexmt.shift = 0;
-            self.rexmt.timeout_stamp = None;
-            if self.nxt > self.una {
-                self.nxt = self.una;
-                self.rexmt.cause = Cause::WindowProbe;
-                cx.emit_with_state(&self.with(conn), || Event::SendLimited(SendLimit::PeerWindow));
-            }
-        }
-        let idle = self.nxt == self.una && !timers.runs(Purpose::Retransmit);
-        if idle && !timers.runs(Purpose::Persist) {
-            self.rare.probes = 0;
-            if self.rare.probing_since.is_some() {
-                self.rare.probing_since = None;
-            }
-            self.probe.persisting = true;
-            self.set_window_timer(conn, timers, cx);
-        }
-    }
-}
-
-impl Sender {
     /// Restarts the timer of window probes after an acknowledgment that leaves the window shut
     /// (tcp_ack_probe of Linux).
     pub(crate) fn restart_window_timer<R: Recorder>(

@@ -14,3 +14,15 @@ pub(crate) struct SegmentPlan {
     /// Another pass follows.
     pub(crate) more: bool,
 }
+
+impl SegmentPlan {
+    /// The offset after the segment.
+    pub(crate) fn end(&self) -> Offset {
+        self.at + self.len + u64::from(self.fin)
+    }
+
+    /// Packets of `mss` bytes at most.
+    pub(crate) const fn packets(&self, mss: u64) -> u64 {
+        if self.len <= mss { 1 } else { self.len.div_ceil(mss) }
+    }
+}

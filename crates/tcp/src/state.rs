@@ -15,6 +15,8 @@ use crate::reassembly::Reassembly;
 use crate::receive_window::ReceiveWindow;
 use crate::sack_report::SackReport;
 use crate::sender::Sender;
+use crate::stacks::freebsd_rack::FreeBsdRack;
+use crate::stacks::freebsd_rack::syn::SynRtt;
 
 /// What a connection sends, by its stack. Its steps read
 /// [`Connection`](crate::connection::Connection) and set timers; they do not reach the receiving
@@ -52,6 +54,17 @@ impl SendSide {
     pub(crate) fn begin_loss_detection(&mut self, profile: &TcpProfile, sack: bool) {
         self.loss_detector = LossDetector::new(profile, sack);
         self.settle_flight();
+    }
+
+    /// Passes the round trip of the SYN to the stack that measures it.
+    pub(crate) fn take_syn(&mut self, syn: Option<SynRtt>) {
+        match (&mut self.loss_detector, syn) {
+            (LossDetector::FreeBsdRack(state), Some(syn)) => {
+                FreeBsdRack::new(&mut self.sender, state).established(syn);
+            }
+            (LossDetector::Sack(_) | LossDetector::RackTlp(_) | LossDetector::NewReno, _)
+            | (LossDetector::FreeBsdRack(_), None) => {}
+        }
     }
 
     /// Corrects the estimate of the bytes in flight after a change of the stack's own scoreboard.

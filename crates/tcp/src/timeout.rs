@@ -12,6 +12,7 @@ use crate::connection::Connection;
 use crate::endpoint::TcpEndpoint;
 use crate::loss::LossDetector;
 use crate::output::call::PacketBatch;
+use crate::stacks::freebsd_rack::FreeBsdRack;
 use crate::state::SendSide;
 use crate::tcp_state::TcpState;
 use crate::timer_outcome::TimerOutcome;
@@ -88,6 +89,16 @@ impl TcpEndpoint {
 }
 
 impl SendSide {
+    /// Handles an entry of the wheel of FreeBSD's RACK stack; false if the timer is not one.
+    fn on_wheel(&mut self, purpose: Purpose) -> bool {
+        match &mut self.loss_detector {
+            LossDetector::FreeBsdRack(state) => {
+                FreeBsdRack::new(&mut self.sender, state).on_wheel(purpose)
+            }
+            LossDetector::Sack(_) | LossDetector::RackTlp(_) | LossDetector::NewReno => false,
+        }
+    }
+
     /// tcp_timer_rexmt of FreeBSD; tcp_retransmit_timer of Linux.
     fn on_retransmit_timer<R: Recorder>(
         &mut self,

@@ -432,7 +432,7 @@ impl Sender {
     /// Passes the packets delivered by an acknowledgment to the controller; `snd_una` has not
     /// advanced yet. `retransmitting`: what a timeout lost still is.
     #[inline(always)]
-    pub(in crate::loss) fn grow(
+    pub(crate) fn grow(
         &mut self,
         conn: &Connection,
         now: Instant,

@@ -18,6 +18,7 @@ use crate::profile::PushRule;
 use crate::segment_plan::SegmentPlan;
 use crate::sender::Sender;
 use crate::sent;
+use crate::stacks::freebsd_rack::FreeBsdRack;
 use crate::state::SendSide;
 use crate::timers::Timers;
 
@@ -170,6 +171,10 @@ impl SendSide {
         cx: &mut Cx<'_, R>,
         plan: &SegmentPlan,
     ) {
+        if let LossDetector::FreeBsdRack(state) = &mut self.loss_detector {
+            FreeBsdRack::new(&mut self.sender, state).sent(conn, timers, cx, plan);
+            return;
+        }
         match plan.kind {
             SentKind::Probe => {
                 cold_path();
@@ -178,10 +183,7 @@ impl SendSide {
             _ if plan.len > 0 || plan.fin => self.note_sent(conn, timers, cx, plan),
             _ => {}
         }
-        cx.emit_with_state(&self.with(conn), || {
-            let at = conn.payload_offset(plan.at);
-            Event::Sent { at, len: plan.len as u32, kind: plan.kind }
-        });
+        self.emit_sent(conn, cx, plan);
     }
 
     /// Records the transmission of data or a FIN: advances the sequence variables, starts timers,
@@ -193,73 +195,23 @@ impl SendSide {
         cx: &mut Cx<'_, R>,
         plan: &SegmentPlan,
     ) {
-        let end = plan.at + plan.len + u64::from(plan.fin);
-        let mss = conn.mss();
         if plan.len > 0 && self.packets_in_flight() == 0 {
             self.begin_flight(conn, cx);
         }
-        let packets = if plan.len <= mss { 1 } else { plan.len.div_ceil(mss) };
-        if plan.len > 0 {
-            self.totals.data_packets += packets;
+        let timed = matches!(self.loss_detector, LossDetector::RackTlp(_));
+        if plan.at < self.max
+            && timed
+            && conn.cfg.profile.rules.sending.collapses_retransmissions
+            && plan.len <= conn.mss()
+        {
+            let end = plan.end();
+            self.scoreboard.collapse(plan.at, end);
         }
-        let repeated = plan.at < self.max;
-        let mut retransmission = RetransmitResult::default();
-        if repeated {
-            if plan.len > 0 {
-                self.totals.retransmitted_packets += packets;
-            }
-            let probe = plan.kind == SentKind::Retransmission(Cause::LossProbe);
-            if matches!(self.loss_detector, LossDetector::RackTlp(_))
-                && conn.cfg.profile.rules.sending.collapses_retransmissions
-                && packets == 1
-            {
-                self.scoreboard.collapse(plan.at, end);
-            }
-            // Stamped after everything sent at this instant, so that none of it, if it arrives
-            // first, seems to have been sent later: in a kernel no two calls share an instant. In a
-            // guest they do, and the lower one was sent first (tcp_skb_sent_after).
-            let newest = self.scoreboard.last().map_or(cx.now, |last| last.sent_at().max(cx.now));
-            let at = newest + Duration::from_nanos(u64::from(!conn.is_of_guest()));
-            self.rexmt.last_at = at;
-            retransmission =
-                self.sender.scoreboard.retransmit(plan.at, end.min(self.sender.max), at, probe);
-        }
-        if end > self.max {
-            let (at, sent_at) = (plan.at.max(self.max), self.new_data_sent_at(cx.now));
-            sent::push(&mut self.scoreboard, at, end, plan.fin, mss, sent_at);
-            let marks = conn.cfg.profile.rules.sending.push == PushRule::WriteQueue && conn.cfg.tso;
-            let marked = match marks {
-                true => self.ends_push(conn, plan.at, plan.at + plan.len),
-                false => end >= self.data_end() || plan.len < mss,
-            };
-            if plan.push && marked {
-                // The PSH that ends a burst is only in its clone (__tcp_transmit_skb).
-                self.scoreboard.set_push();
-            }
-        }
-        // A segment sent out of order does not move snd_nxt, unless it is the only one outstanding.
-        let timed =
-            matches!(self.loss_detector, LossDetector::RackTlp(_) | LossDetector::FreeBsdRack(_));
-        let out_of_turn = match plan.kind {
-            SentKind::Retransmission(Cause::FastRetransmit | Cause::PartialAck) => true,
-            // Lost data is retransmitted at its own offset, data cut off by a closed window from
-            // `snd_nxt` on.
-            SentKind::Retransmission(_) => timed && plan.at != self.nxt,
-            _ => false,
-        };
-        if !out_of_turn {
-            self.nxt = end;
-        }
-        self.max = self.max.max(end);
-        self.nxt = self.nxt.max(self.una).min(self.max);
-        self.last.sent = cx.now;
-        if self.measures_rates() {
-            self.rates_sent(cx.now, plan.at, end, repeated);
-        }
+        let SentData { end, repeated, .. } = self.record_sent(conn, cx.now, plan, timed);
         if timed {
             let probe = plan.kind == SentKind::Retransmission(Cause::LossProbe);
+            let packets = plan.packets(conn.mss());
             self.rack_tlp_sent(conn, plan.len, packets, repeated && !probe);
-            self.rack_sent(conn, plan.at, end, repeated, &retransmission);
         }
         if repeated {
             if conn.cfg.tso {
@@ -285,10 +237,6 @@ impl SendSide {
     /// Ensures that the timers for data in flight run.
     #[inline(always)]
     pub(super) fn watch_flight(&mut self, conn: &Connection, timers: &mut Timers, now: Instant) {
-        if self.is_rack() {
-            // Its timer is on the hpts wheel.
-            return;
-        }
         self.plan_probe_timer(conn, timers, now, false);
         // The retransmission timer is set when the reordering timer has expired.
         if !timers.runs(Purpose::Retransmit) && !timers.runs(Purpose::Reorder) {
@@ -297,7 +245,93 @@ impl SendSide {
     }
 }
 
+/// Data or a FIN that was sent.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SentData {
+    /// The offset after it.
+    pub(crate) end: Offset,
+    /// Some of it was sent before.
+    pub(crate) repeated: bool,
+    pub(crate) retransmission: RetransmitResult,
+}
+
 impl Sender {
+    /// Emits the transmission of a segment.
+    #[inline(always)]
+    pub(crate) fn emit_sent<R: Recorder>(
+        &self,
+        conn: &Connection,
+        cx: &mut Cx<'_, R>,
+        plan: &SegmentPlan,
+    ) {
+        cx.emit_with_state(&self.with(conn), || {
+            let at = conn.payload_offset(plan.at);
+            Event::Sent { at, len: plan.len as u32, kind: plan.kind }
+        });
+    }
+
+    /// Enters data or a FIN that is sent now into the counters and the scoreboard, and advances the
+    /// sequence variables. `timed`: lost data is retransmitted at its own offset, whatever the cause.
+    #[inline(always)]
+    pub(crate) fn record_sent(
+        &mut self,
+        conn: &Connection,
+        now: Instant,
+        plan: &SegmentPlan,
+        timed: bool,
+    ) -> SentData {
+        let (mss, end) = (conn.mss(), plan.end());
+        let packets = plan.packets(mss);
+        if plan.len > 0 {
+            self.totals.data_packets += packets;
+        }
+        let repeated = plan.at < self.max;
+        let mut retransmission = RetransmitResult::default();
+        if repeated {
+            if plan.len > 0 {
+                self.totals.retransmitted_packets += packets;
+            }
+            let probe = plan.kind == SentKind::Retransmission(Cause::LossProbe);
+            // Stamped after everything sent at this instant, so that none of it, if it arrives
+            // first, seems to have been sent later: in a kernel no two calls share an instant. In a
+            // guest they do, and the lower one was sent first (tcp_skb_sent_after).
+            let newest = self.scoreboard.last().map_or(now, |last| last.sent_at().max(now));
+            let at = newest + Duration::from_nanos(u64::from(!conn.is_of_guest()));
+            self.rexmt.last_at = at;
+            retransmission = self.scoreboard.retransmit(plan.at, end.min(self.max), at, probe);
+        }
+        if end > self.max {
+            let (at, sent_at) = (plan.at.max(self.max), self.new_data_sent_at(now));
+            sent::push(&mut self.scoreboard, at, end, plan.fin, mss, sent_at);
+            let marks = conn.cfg.profile.rules.sending.push == PushRule::WriteQueue && conn.cfg.tso;
+            let marked = match marks {
+                true => self.ends_push(conn, plan.at, plan.at + plan.len),
+                false => end >= self.data_end() || plan.len < mss,
+            };
+            if plan.push && marked {
+                // The PSH that ends a burst is only in its clone (__tcp_transmit_skb).
+                self.scoreboard.set_push();
+            }
+        }
+        // A segment sent out of order does not move snd_nxt, unless it is the only one outstanding.
+        let out_of_turn = match plan.kind {
+            SentKind::Retransmission(Cause::FastRetransmit | Cause::PartialAck) => true,
+            // Data cut off by a closed window is retransmitted from `snd_nxt` on.
+            SentKind::Retransmission(_) => timed && plan.at != self.nxt,
+            _ => false,
+        };
+        if !out_of_turn {
+            self.nxt = end;
+        }
+        self.max = self.max.max(end);
+        self.nxt = self.nxt.max(self.una).min(self.max);
+        self.last.sent = now;
+        if self.measures_rates() {
+            self.rates_sent(now, plan.at, end, repeated);
+        }
+        SentData { end, repeated, retransmission }
+    }
+
     /// What this side writes into the header of `len` bytes at `at`.
     #[inline(always)]
     pub(super) fn fields(&mut self, at: Offset, len: u64, flags: Flags) -> SenderFields {
@@ -337,7 +371,7 @@ impl Sender {
     }
 
     /// Records a window probe, which may have carried a new byte.
-    fn note_probe(&mut self, end: Offset, now: Instant) {
+    pub(crate) fn note_probe(&mut self, end: Offset, now: Instant) {
         if end > self.max {
             let sent_at = self.new_data_sent_at(now);
             self.scoreboard.push(self.max, end, sent_at);
@@ -353,7 +387,7 @@ impl Sender {
 
     /// Prepares for data sent while nothing is in flight.
     #[cold]
-    fn begin_flight<R: Recorder>(&mut self, conn: &Connection, cx: &mut Cx<'_, R>) {
+    pub(crate) fn begin_flight<R: Recorder>(&mut self, conn: &Connection, cx: &mut Cx<'_, R>) {
         let last = conn.clock.tick(self.last.sent);
         self.show_controller(conn, cx.now, self.una);
         self.cc.on_tx_start(conn.clock.tick(cx.now), last);

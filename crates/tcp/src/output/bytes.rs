@@ -107,7 +107,7 @@ impl Sender {
 
     /// At the end of a call, records whether the window was the limit; FreeBSD's own controllers do
     /// not use it.
-    pub(super) fn validate_bytes(&mut self, conn: &Connection, why: Option<SendLimit>) {
+    pub(crate) fn validate_bytes(&mut self, conn: &Connection, why: Option<SendLimit>) {
         if conn.queues_packets() {
             return;
         }

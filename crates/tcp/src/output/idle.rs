@@ -8,6 +8,7 @@ use units::unlikely;
 use crate::connection::Connection;
 use crate::endpoint::TcpEndpoint;
 use crate::loss::LossDetector;
+use crate::sender::Sender;
 use crate::state::SendSide;
 use crate::tcp_state::TcpState;
 
@@ -67,14 +68,27 @@ impl SendSide {
         cx: &mut Cx<'_, R>,
         why: SendLimit,
     ) {
+        self.end_output(conn, cx, why);
+        if core::mem::take(&mut self.call.check_space) {
+            self.wake_writer(conn, cx);
+        }
+    }
+}
+
+impl Sender {
+    /// Ends a call because nothing can be sent, but for a writer that waits for space.
+    #[inline(always)]
+    pub(crate) fn end_output<R: Recorder>(
+        &mut self,
+        conn: &Connection,
+        cx: &mut Cx<'_, R>,
+        why: SendLimit,
+    ) {
         self.call.due = false;
         self.validate_bytes(conn, Some(why));
         if why != self.call.waiting {
             cx.emit(|| Event::SendLimited(why));
         }
         self.call.waiting = why;
-        if core::mem::take(&mut self.call.check_space) {
-            self.wake_writer(conn, cx);
-        }
     }
 }

@@ -150,7 +150,7 @@ impl Sender {
 
     /// First pass of a call: checks whether the connection is idle, and for how long.
     #[inline]
-    pub(super) fn begin_output<R: Recorder>(&mut self, conn: &Connection, cx: &mut Cx<'_, R>) {
+    pub(crate) fn begin_output<R: Recorder>(&mut self, conn: &Connection, cx: &mut Cx<'_, R>) {
         self.call.idle = self.max == self.una;
         self.call.nxt_at_call = self.nxt;
         // FreeBSD does not check whether there is anything to send; Linux checks with a write and
@@ -185,7 +185,7 @@ impl Sender {
         }
     }
 
-    pub(super) fn plan_probe(&self, conn: &Connection, probe: ProbeSegment) -> SegmentPlan {
+    pub(crate) fn plan_probe(&self, conn: &Connection, probe: ProbeSegment) -> SegmentPlan {
         let kind = SentKind::Probe;
         let plan = |at, len| SegmentPlan { at, len, fin: false, push: false, kind, more: true };
         match probe {

@@ -1,13 +1,32 @@
-//! Segments delivered by an acknowledgment (rack_process_to_cumack, rack_proc_sack_blk,
-//! rack_update_rtt).
+//! rack_log_ack: the segments delivered by an acknowledgment (rack_process_to_cumack,
+//! rack_proc_sack_blk, rack_update_rtt), the duplicates it reports, and the losses it shows.
 
+use core::hint::cold_path;
+
+use cc::{CongestionSignal as Sign, Controller};
+use machine::Cx;
+use packet::Segment;
+use record::{Cause, Event, Recorder};
+use recovery::RttEstimator;
 use recovery::goodput_rack::GoodputSample;
 use recovery::rack_freebsd::micros;
 use recovery::rack_undo::{ArrivedSegment, UndoDecision};
 use recovery::sendmap::SentSegment;
 use units::{Duration, Instant, Offset};
 
+use super::FreeBsdRack;
 use super::state::{FreeBsdRackState, RackProbes};
+use crate::connection::Connection;
+use crate::received_ack::ReceivedAck;
+
+/// Result of rack_log_ack.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct LogAckResult {
+    /// Bytes newly acknowledged or SACKed; bytes SACKed before count again when acknowledged
+    /// (`changed`).
+    pub(super) bytes: u64,
+    pub(super) shown: AckEffects,
+}
 
 /// The acknowledgment being processed.
 #[derive(Debug, Clone, Copy)]
@@ -33,6 +52,124 @@ pub(super) struct AckEffects {
     pub(super) timeout_undone: bool,
     /// Its blocks report data for the first time.
     pub(super) reported: bool,
+}
+
+impl FreeBsdRack<'_> {
+    /// rack_log_ack; `struck`: a duplicate has just begun a recovery.
+    pub(super) fn log_ack<R: Recorder>(
+        &mut self,
+        conn: &Connection,
+        cx: &mut Cx<'_, R>,
+        segment: &Segment,
+        received: &ReceivedAck,
+        struck: bool,
+    ) -> LogAckResult {
+        let mut changed = self.take_delivered(conn, cx, segment, received);
+        self.report_rtt_samples(conn, cx, received.th_ack);
+        let (una, ack) = (self.snd.una, received.th_ack);
+        if received.blocks().is_empty() {
+            if ack == una && struck {
+                changed.bytes += conn.mss();
+            }
+        } else {
+            self.note_dsack(conn, cx, received);
+        }
+        if let Some(ssthresh) = changed.shown.undone {
+            self.undo_recovery(conn, cx, ssthresh);
+        }
+        if changed.bytes > 0 {
+            self.state.hpts.cancel(cx.now, false);
+        }
+        let lost = self.overdue(cx.now);
+        let mut began = struck;
+        if let Some(lost) = &lost
+            && !self.snd.in_fast_recovery()
+            && !self.is_of_timeout(lost)
+        {
+            cold_path();
+            self.cong_signal(conn, cx);
+            self.state.hpts.override_pause();
+            self.state.hpts.forget_early();
+            began = true;
+        }
+        if self.snd.in_fast_recovery() && !began {
+            self.update_prr(conn, changed.bytes, lost.is_some());
+        }
+        changed
+    }
+
+    /// Applies the acknowledgment and its blocks to the scoreboard.
+    fn take_delivered<R: Recorder>(
+        &mut self,
+        conn: &Connection,
+        cx: &mut Cx<'_, R>,
+        segment: &Segment,
+        received: &ReceivedAck,
+    ) -> LogAckResult {
+        let at = AckContext {
+            now: cx.now,
+            th_ack: received.th_ack,
+            srtt: self.snd.rtt.estimator.srtt().unwrap_or(Duration::ZERO),
+            echo: segment
+                .timestamps
+                .filter(|s| conn.negotiated.timestamps && s.ecr != 0)
+                .map(|s| s.ecr),
+        };
+        let una = self.snd.una;
+        let (reported, shown) =
+            self.state.deliver(&mut self.snd.scoreboard, received, &at, una, &conn.clock);
+        if shown.retransmission
+            && let RttEstimator::Rack(rtt) = &mut self.snd.rtt.estimator
+        {
+            self.snd.rexmt.shift = 0;
+            rtt.end_backoff();
+        }
+        if shown.timeout_undone {
+            cold_path();
+            let change =
+                self.snd.cc.on_congested(&self.snd.congested(conn, cx.now, Sign::SpuriousTimeout));
+            self.snd.totals.spurious += 1;
+            self.snd.note(conn, cx, change, Cause::Undone);
+        }
+        if shown.reported {
+            let count = self.snd.scoreboard.sums().sacked.packets.min(u64::from(u32::MAX)) as u32;
+            cx.emit(|| Event::DupAck { count });
+        }
+        let bytes = received.th_ack.since(una).get() + reported;
+        LogAckResult { bytes, shown }
+    }
+
+    /// Processes blocks below the acknowledgment, which report duplicates (rack_note_dsack); a
+    /// D-SACK round may end.
+    fn note_dsack<R: Recorder>(
+        &mut self,
+        conn: &Connection,
+        cx: &mut Cx<'_, R>,
+        received: &ReceivedAck,
+    ) {
+        let (in_recovery, max) = (self.snd.in_fast_recovery(), self.snd.max);
+        let restored =
+            self.state.on_duplicates(&mut self.snd.scoreboard, received, in_recovery, max);
+        if let Some(ssthresh) = restored {
+            self.undo_recovery(conn, cx, ssthresh);
+        }
+    }
+
+    /// The segment with the oldest transmission, if it is lost now (tcp_rack_output).
+    pub(super) fn overdue(&mut self, now: Instant) -> Option<SentSegment> {
+        if self.snd.max > self.snd.data_end() {
+            // A FIN was sent.
+            return None;
+        }
+        let srtt = self.snd.rtt.estimator.srtt();
+        self.state.overdue(&mut self.snd.scoreboard, srtt, now)
+    }
+
+    /// Was the segment marked lost by the last timeout, and not retransmitted since
+    /// (`RACK_MUST_RXT`)?
+    pub(super) fn is_of_timeout(&self, sent_segment: &SentSegment) -> bool {
+        self.state.timeout.at.is_some_and(|at| sent_segment.sent_at() < at)
+    }
 }
 
 impl FreeBsdRackState {

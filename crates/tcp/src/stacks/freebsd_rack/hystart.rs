@@ -12,10 +12,10 @@ use machine::Cx;
 use record::{Cause, Recorder};
 use units::{Duration, Offset};
 
+use super::FreeBsdRack;
 use crate::connection::Connection;
-use crate::state::SendSide;
 
-impl SendSide {
+impl FreeBsdRack<'_> {
     /// Reports the round trips of an ACK's segments (`rttsample`).
     pub(super) fn report_rtt_samples<R: Recorder>(
         &mut self,
@@ -23,17 +23,15 @@ impl SendSide {
         cx: &mut Cx<'_, R>,
         una: Offset,
     ) {
-        let rack = self.loss_detector.freebsd_rack();
-        let Some(reports) = rack.and_then(|rack| rack.hystart.as_deref_mut()) else { return };
+        let Some(reports) = self.state.hystart.as_deref_mut() else { return };
         reports.ack_pending = true;
         let mut samples = core::mem::take(&mut reports.samples);
         for (rtt_us, flight) in samples.drain(..) {
             let rtt = Duration::from_micros(rtt_us);
-            let change = self.cc.on_rtt_sample(&RttSample { rtt, transmissions: 1, flight });
-            self.note(conn, cx, change, Cause::SlowStartExit);
+            let change = self.snd.cc.on_rtt_sample(&RttSample { rtt, transmissions: 1, flight });
+            self.snd.note(conn, cx, change, Cause::SlowStartExit);
         }
-        let rack = self.loss_detector.freebsd_rack();
-        if let Some(reports) = rack.and_then(|rack| rack.hystart.as_deref_mut()) {
+        if let Some(reports) = self.state.hystart.as_deref_mut() {
             reports.samples = samples;
             reports.forget_before(una);
         }
@@ -41,12 +39,11 @@ impl SendSide {
 
     /// Ends the round once the output that an ACK causes is complete (`newround`).
     pub(crate) fn end_hystart_round<R: Recorder>(&mut self, conn: &Connection, cx: &mut Cx<'_, R>) {
-        let (una, max) = (self.una, self.max);
-        let rack = self.loss_detector.freebsd_rack();
-        let Some(reports) = rack.and_then(|rack| rack.hystart.as_deref_mut()) else { return };
+        let (una, max) = (self.snd.una, self.snd.max);
+        let Some(reports) = self.state.hystart.as_deref_mut() else { return };
         if let Some(round) = reports.begins_round(una, max) {
-            let change = self.cc.on_round(round);
-            self.note(conn, cx, change, Cause::SlowStartExit);
+            let change = self.snd.cc.on_round(round);
+            self.snd.note(conn, cx, change, Cause::SlowStartExit);
         }
     }
 }

@@ -82,6 +82,9 @@ pub(super) struct OutputCall {
     pub(super) sent: u64,
     /// The call was made by an arriving segment.
     pub(super) by_segment: bool,
+    /// Bytes that the windows allow after the segment planned; 0 once it is sent.
+    #[serde(skip)]
+    pub(super) left: u64,
     /// Bytes that the next call sends without checking the window again (`fsb.left_to_send`).
     pub(super) fast: u64,
 }

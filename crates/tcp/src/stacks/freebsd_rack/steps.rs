@@ -10,7 +10,7 @@ use recovery::rack_undo::RecoveryRevert;
 use recovery::sendmap::{SendMap, SentSegment};
 use units::{Bytes, Duration, Instant, Offset};
 
-use super::delivered::{AckContext, AckEffects};
+use super::log_ack::{AckContext, AckEffects};
 use super::state::FreeBsdRackState;
 use crate::clock::KernelClock;
 use crate::received_ack::ReceivedAck;
