@@ -14,10 +14,11 @@ use units::{Bytes, Duration, Instant, Offset, unlikely};
 use crate::connection::Connection;
 use crate::endpoint::TcpEndpoint;
 use crate::loss::LossDetector;
-use crate::loss::base::AckNextStep;
 use crate::profile::{IdleRule, WindowUpdate};
 use crate::received_ack::ReceivedAck;
 use crate::sender::Sender;
+use crate::stacks::freebsd::FreeBsd;
+use crate::stacks::freebsd::do_segment::{AfterOutput, ProcessedAck};
 use crate::stacks::freebsd_rack::FreeBsdRack;
 use crate::state::SendSide;
 use crate::timers::Timers;
@@ -34,7 +35,13 @@ impl TcpEndpoint {
         let fin = if unlikely(self.snd.buffer.fin) { Some(self.snd.data_end()) } else { None };
         let Self { conn, timers, snd, rcv, .. } = self;
         match &mut snd.loss_detector {
-            LossDetector::Sack(_) => self.on_base_ack(cx, segment, seq, ack),
+            LossDetector::Sack(state) => {
+                let mut stack = FreeBsd::new(&mut snd.sender, state);
+                let output = stack.do_segment(conn, timers, rcv, cx, segment, (seq, ack));
+                if let Some((ack, after)) = output {
+                    self.output_within_ack(cx, segment, &ack, after);
+                }
+            }
             LossDetector::FreeBsdRack(state) => {
                 // rack_process_ack: if there is room to receive.
                 let reordered = unlikely(ack < snd.sender.una) && rcv.next_window() > conn.mss();
@@ -53,27 +60,28 @@ impl TcpEndpoint {
         }
     }
 
-    /// Processes an acknowledgment on FreeBSD's base stack, with the output calls in the middle of it.
-    fn on_base_ack<R: Recorder>(
+    /// Calls tcp_output in the middle of an acknowledgment, where FreeBSD's base stack does.
+    fn output_within_ack<R: Recorder>(
         &mut self,
         cx: &mut Cx<'_, R>,
         segment: &Segment,
-        seq: Offset,
-        ack: Offset,
+        ack: &ProcessedAck,
+        first: AfterOutput,
     ) {
-        let Self { conn, timers, snd, rcv, .. } = self;
-        let Some(ack) = snd.begin_base_ack(conn, timers, rcv, cx, segment, (seq, ack)) else {
-            return;
-        };
-        let mut next = snd.acknowledge(conn, timers, rcv, cx, segment, &ack);
-        while let AckNextStep::Output(after) = next {
+        let mut next = Some(first);
+        while let Some(after) = next {
             self.rcv.ack_now |= after.acks_now();
             self.output_now(cx);
             let Self { conn, timers, snd, .. } = self;
-            next = snd.resume_base_ack(conn, timers, cx, segment, &ack, after);
-        }
-        if next == AckNextStep::Window {
-            self.snd.end_base_ack(&self.conn, cx, &ack.received);
+            next = match &mut snd.loss_detector {
+                LossDetector::Sack(state) => {
+                    let mut stack = FreeBsd::new(&mut snd.sender, state);
+                    stack.resume(conn, timers, cx, segment, ack, after)
+                }
+                LossDetector::NewReno | LossDetector::RackTlp(_) | LossDetector::FreeBsdRack(_) => {
+                    None
+                }
+            };
         }
     }
 }

@@ -50,7 +50,8 @@ impl TcpEndpoint {
         let continues = self.snd.tracks_tx() && self.snd.buffer.continues_call();
         if self.snd.measures_rates() && !continues {
             let now = self.conn.clock.read(cx.now);
-            self.snd.check_app_limited(&self.conn, now);
+            let in_flight = self.snd.packets_in_flight();
+            self.snd.check_app_limited(&self.conn, now, in_flight);
         }
         let mut call = None;
         let taken = match self.conn.cfg.profile.burst {

@@ -103,7 +103,7 @@ impl TcpEndpoint {
                 }
                 // A SYN without data is never too large.
                 if self.conn.lose_syn_data(self.snd.rexmt.shift) {
-                    self.snd.arm_after_timeout(&self.conn, &mut self.timers, cx.now);
+                    self.snd.rearm_after_timeout(&self.conn, &mut self.timers, cx.now);
                     self.snd.call_output();
                 }
                 return;

@@ -36,7 +36,6 @@ mod kernel_view;
 mod loss;
 mod output;
 pub mod packed;
-mod persist;
 mod probes;
 mod rates;
 mod reassembly;

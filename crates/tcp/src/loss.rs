@@ -1,17 +1,15 @@
 //! Loss detection and recovery, one file for each kind: duplicate acknowledgments alone (`newreno`,
-//! RFC 6582), FreeBSD's base stack (`base`, with the scoreboard in `sack`), RACK-TLP (`rack_tlp`);
+//! RFC 6582), RACK-TLP (`rack_tlp`);
 //! FreeBSD's RACK stack is in `stacks`.
 
-pub(crate) mod base;
 pub(crate) mod newreno;
 mod rack_tlp;
-mod sack;
 
 use rack_tlp::state::RackTlpState;
-use sack::state::SackLossState;
 
 use crate::profile::{LossDetectionRule, RackTlpRule, TcpProfile};
 use crate::sender::FlightEstimate;
+use crate::stacks::freebsd::state::FreeBsdState;
 use crate::stacks::freebsd_rack::state::FreeBsdRackState;
 
 /// Duplicate acknowledgments that signal a loss (RFC 5681 section 3.2).
@@ -23,7 +21,7 @@ pub(crate) enum LossDetector {
     /// Without SACK.
     NewReno,
     /// FreeBSD's base stack, with and without SACK.
-    Sack(Box<SackLossState>),
+    Sack(Box<FreeBsdState>),
     /// RACK-TLP.
     RackTlp(RackTlpState),
     /// FreeBSD's RACK stack.
@@ -34,7 +32,7 @@ impl LossDetector {
     /// Creates the loss detection of a connection; `sack`: SACK was negotiated.
     pub(crate) fn new(profile: &TcpProfile, sack: bool) -> Self {
         match profile.loss {
-            LossDetectionRule::Sack(rule) => Self::Sack(Box::new(SackLossState::new(rule))),
+            LossDetectionRule::Sack(rule) => Self::Sack(Box::new(FreeBsdState::new(rule))),
             LossDetectionRule::RackTlp(rule) if sack || rule == RackTlpRule::Linux => {
                 Self::RackTlp(RackTlpState::new(rule, !sack))
             }
@@ -51,17 +49,8 @@ impl LossDetector {
     pub(crate) fn flight(&self) -> FlightEstimate {
         match self {
             Self::NewReno => FlightEstimate::Outstanding,
-            Self::Sack(loss) => FlightEstimate::Corrected(loss.holes.flight_correction()),
+            Self::Sack(loss) => FlightEstimate::Corrected(loss.flight_correction()),
             Self::RackTlp(_) | Self::FreeBsdRack(_) => FlightEstimate::Scoreboard,
-        }
-    }
-
-    /// The state of FreeBSD's base stack, `None` on another stack.
-    #[inline(always)]
-    pub(crate) fn sack(&mut self) -> Option<&mut SackLossState> {
-        match self {
-            Self::Sack(loss) => Some(loss),
-            Self::NewReno | Self::RackTlp(_) | Self::FreeBsdRack(_) => None,
         }
     }
 

@@ -6,8 +6,7 @@
 //! windows count bytes too), `packets` (Linux). The receiving side writes the ACK (`ack_fields`), and
 //! `build` makes the segment of both.
 
-mod ack_fields;
-mod base;
+pub(crate) mod ack_fields;
 mod batch;
 mod build;
 pub(crate) mod bytes;
@@ -26,8 +25,8 @@ use units::{Instant, unlikely};
 
 use crate::endpoint::TcpEndpoint;
 use crate::loss::LossDetector;
-use crate::profile::BurstRule;
 use crate::sender::ProbeSegment;
+use crate::stacks::freebsd::FreeBsd;
 use crate::stacks::freebsd_rack::FreeBsdRack;
 use crate::stacks::freebsd_rack::output::RackPass;
 use crate::tcp_state::TcpState;
@@ -102,13 +101,12 @@ impl TcpEndpoint {
         if core::mem::take(&mut self.snd.call.first_pass) {
             self.snd.begin_output(&self.conn, cx);
         }
-        if let (
-            LossDetector::Sack(_),
-            BurstRule::FreeBsd { max },
-            None | Some(ProbeSegment::Byte),
-        ) = (&self.snd.loss_detector, self.conn.cfg.profile.burst, &self.snd.probe.segment)
+        let Self { conn, timers, snd, rcv, .. } = self;
+        if let (LossDetector::Sack(state), None | Some(ProbeSegment::Byte)) =
+            (&mut snd.loss_detector, &snd.sender.probe.segment)
         {
-            return self.base_pass(cx, slot, max.get());
+            let mut stack = FreeBsd::new(&mut snd.sender, state);
+            return stack.tcp_output(conn, timers, rcv, cx, slot);
         }
         match self.snd.plan_segment(&self.conn, &mut self.timers, &self.rcv, cx) {
             Ok(plan) => {
@@ -165,36 +163,6 @@ impl TcpEndpoint {
         self.snd.validate_window(true);
         self.snd.end_pass(&self.conn, cx, SendLimit::CongestionWindow);
         self.end_without_data(cx, slot, SendLimit::CongestionWindow)
-    }
-
-    /// One pass of tcp_output of the base stack.
-    fn base_pass<R: Recorder>(
-        &mut self,
-        cx: &mut Cx<'_, R>,
-        slot: &mut Segment,
-        burst_max: u64,
-    ) -> Result<(), SendLimit> {
-        let Self { conn, timers, snd, rcv, .. } = self;
-        let offer = snd.offer_base(conn, timers, cx);
-        let sends = offer.is_worth_sending
-            || rcv.window_update_due(conn, timers)
-            || rcv.ack_now
-            || offer.sends_fin();
-        if !sends {
-            let why = snd.base_idle_reason(conn, timers, cx, &offer);
-            snd.probe.segment = None;
-            snd.end_pass(conn, cx, why);
-            return Err(why);
-        }
-        let plan = snd.plan_base(conn, rcv, &offer, burst_max);
-        snd.call.due = plan.more;
-        if plan.len > 0 || plan.fin {
-            self.build_base(cx, &plan, slot);
-        } else {
-            self.build_ack_cold(cx, slot);
-        }
-        self.snd.end_base_pass(&self.conn, &mut self.timers, cx, &plan);
-        Ok(())
     }
 
     /// Ends a pass of rack_output.

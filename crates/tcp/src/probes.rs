@@ -9,6 +9,7 @@ use crate::connection::Connection;
 use crate::loss::LossDetector;
 use crate::profile::ProbeRule;
 use crate::sender::{ProbeSegment, Sender};
+use crate::stacks::freebsd::FreeBsd;
 use crate::stacks::freebsd_rack::FreeBsdRack;
 use crate::state::SendSide;
 use crate::tcp_state::TcpState;
@@ -28,7 +29,9 @@ impl SendSide {
         cx: &mut Cx<'_, R>,
     ) -> TimerOutcome {
         match &mut self.loss_detector {
-            LossDetector::Sack(_) => self.on_persist_timer(conn, timers, cx.now),
+            LossDetector::Sack(state) => {
+                FreeBsd::new(&mut self.sender, state).timer_persist(conn, timers, cx.now)
+            }
             LossDetector::FreeBsdRack(state) => {
                 FreeBsdRack::new(&mut self.sender, state).timeout_persist(conn, timers, cx.now)
             }

@@ -37,21 +37,6 @@ fn narrow(n: u64) -> u32 {
 }
 
 impl SendSide {
-    /// On a write, checks whether the sender was application-limited (tcp_rate_check_app_limited).
-    pub(crate) fn check_app_limited(&mut self, conn: &Connection, now: Instant) {
-        if self.tracks_tx() && self.device_holds_data(conn, now) {
-            return;
-        }
-        let in_flight = self.packets_in_flight();
-        let (unsent, mss) = (self.data_end().since(self.nxt).get(), conn.mss());
-        let limits = unsent < mss
-            && in_flight < self.cwnd() / mss
-            && self.scoreboard.sums().lost.packets <= self.scoreboard.sums().retransmission.packets;
-        if let Some(rates) = self.rates.as_mut().filter(|_| limits) {
-            rates.delivery.set_app_limited(in_flight);
-        }
-    }
-
     /// Does pacing hold back data or a retransmission? If so, sets the pacing timer
     /// (tcp_pacing_check).
     pub(crate) fn pacing_blocks(
@@ -167,6 +152,20 @@ impl SendSide {
 }
 
 impl Sender {
+    /// On a write, checks whether the sender was application-limited (tcp_rate_check_app_limited).
+    pub(crate) fn check_app_limited(&mut self, conn: &Connection, now: Instant, in_flight: u64) {
+        if self.tracks_tx() && self.device_holds_data(conn, now) {
+            return;
+        }
+        let (unsent, mss) = (self.data_end().since(self.nxt).get(), conn.mss());
+        let limits = unsent < mss
+            && in_flight < self.cwnd() / mss
+            && self.scoreboard.sums().lost.packets <= self.scoreboard.sums().retransmission.packets;
+        if let Some(rates) = self.rates.as_mut().filter(|_| limits) {
+            rates.delivery.set_app_limited(in_flight);
+        }
+    }
+
     /// Allocates the rate state after the handshake, if the controller is rate-based.
     pub(crate) fn keep_rates(&mut self, conn: &Connection, now: Instant) {
         let controls = self.cc.rate_based().is_some();

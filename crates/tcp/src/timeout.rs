@@ -12,6 +12,7 @@ use crate::connection::Connection;
 use crate::endpoint::TcpEndpoint;
 use crate::loss::LossDetector;
 use crate::output::call::PacketBatch;
+use crate::stacks::freebsd::FreeBsd;
 use crate::stacks::freebsd_rack::FreeBsdRack;
 use crate::state::SendSide;
 use crate::tcp_state::TcpState;
@@ -33,7 +34,12 @@ impl TcpEndpoint {
                 conn.state = TcpState::Closed;
                 return;
             }
-            Purpose::Retransmit => snd.on_retransmit_timer(conn, timers, cx),
+            Purpose::Retransmit => match &mut snd.loss_detector {
+                LossDetector::Sack(state) if conn.synchronised() => {
+                    FreeBsd::new(&mut snd.sender, state).timer_rexmt(conn, timers, cx)
+                }
+                _ => snd.on_retransmit_timer(conn, timers, cx),
+            },
             Purpose::Persist => snd.on_window_timer(conn, timers, cx),
             Purpose::Keepalive => snd.on_keepalive_timer(conn, timers, cx.now),
             Purpose::Reorder => return snd.on_reorder_timer(conn, timers, cx),
@@ -99,7 +105,7 @@ impl SendSide {
         }
     }
 
-    /// tcp_timer_rexmt of FreeBSD; tcp_retransmit_timer of Linux.
+    /// tcp_retransmit_timer of Linux; RFC 6298 section 5.
     fn on_retransmit_timer<R: Recorder>(
         &mut self,
         conn: &Connection,
@@ -118,7 +124,7 @@ impl SendSide {
             return TimerOutcome::GiveUp;
         }
         self.totals.timeouts += 1;
-        self.begin_tx_sample(conn, cx.now, false);
+        self.begin_sample(conn, cx.now, false);
         if !self.syn_times_out_linearly(conn) {
             self.sender.rtt.estimator.on_timeout(self.sender.rexmt.shift);
         }
@@ -128,14 +134,12 @@ impl SendSide {
         self.rtt.timing = None;
         self.rexmt.head = probes.then_some(Cause::Timeout);
         self.rexmt.dup_acks = 0;
-        if !matches!(self.loss_detector, LossDetector::Sack(_)) {
-            self.end_limited_transmit();
-        }
+        self.end_limited_transmit();
         if matches!(conn.state, TcpState::SynSent | TcpState::SynReceived) {
             if self.is_fast_open_child(conn) {
                 self.rare.fast_open.syn_ack_due = true;
             }
-            self.arm_after_timeout(conn, timers, cx.now);
+            self.rearm_after_timeout(conn, timers, cx.now);
             self.call_output();
             return TimerOutcome::Nothing;
         }
@@ -143,16 +147,6 @@ impl SendSide {
         let stamps = conn.negotiated.timestamps && rules.undoes_timeout_by_echo;
         if self.rexmt.shift == 1 && stamps {
             self.rexmt.timeout_stamp = Some(conn.clock.timestamp(cx.now));
-        }
-        let mut outcome = TimerOutcome::Nothing;
-        if matches!(self.loss_detector, LossDetector::Sack(_)) {
-            // tcp_timer_rexmt updates the scoreboard before it signals congestion, and forces a
-            // segment.
-            if self.rexmt.shift > 1 {
-                self.rexmt.timeout_stamp = None;
-            }
-            self.sack_timeout();
-            outcome = TimerOutcome::AckNow;
         }
         // tcp_enter_loss marks losses first, and sets the window to the packets then in flight plus
         // one.
@@ -179,8 +173,8 @@ impl SendSide {
                 self.rexmt.cause = Cause::Timeout;
             }
         }
-        self.arm_after_timeout(conn, timers, cx.now);
+        self.rearm_after_timeout(conn, timers, cx.now);
         self.call_output();
-        outcome
+        TimerOutcome::Nothing
     }
 }

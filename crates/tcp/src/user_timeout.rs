@@ -59,28 +59,40 @@ impl SendSide {
         self.retransmits_for(conn, now) >= limit
     }
 
+    /// [`Sender::arm_after_timeout`] with the time since the first retransmission.
+    pub(crate) fn rearm_after_timeout(
+        &mut self,
+        conn: &Connection,
+        timers: &mut Timers,
+        now: Instant,
+    ) {
+        let elapsed = self.retransmits_for(conn, now);
+        self.arm_after_timeout(conn, timers, now, elapsed);
+    }
+}
+
+impl Sender {
     /// Restarts the retransmission timer, after a timeout no later than `TCP_USER_TIMEOUT`
-    /// (tcp_clamp_rto_to_user_timeout).
+    /// (tcp_clamp_rto_to_user_timeout); `elapsed`: milliseconds since the first retransmission.
     pub(crate) fn arm_after_timeout(
         &mut self,
         conn: &Connection,
         timers: &mut Timers,
         now: Instant,
+        elapsed: u64,
     ) {
         timers.set_ticks(Purpose::Retransmit, &conn.clock, now, self.rtt.estimator.rto());
         let limit = u64::from(self.rare.user_timeout);
         if limit == 0 || self.rexmt.shift == 0 {
             return;
         }
-        let left = limit.saturating_sub(self.retransmits_for(conn, now));
+        let left = limit.saturating_sub(elapsed);
         let ticks = conn.clock.ticks(Duration::from_millis(left)).max(1);
         if ticks < conn.clock.ticks(self.rtt.estimator.rto()) {
             timers.set(Purpose::Retransmit, conn.clock.timer_at(now, ticks));
         }
     }
-}
 
-impl Sender {
     /// Has the window been probed for longer than `TCP_USER_TIMEOUT` (`icsk_probes_tstamp` of tcp_probe_timer)? Called
     /// when the timer expires; the first time starts the clock.
     pub(crate) fn probes_timed_out(&mut self, conn: &Connection, now: Instant) -> bool {

@@ -120,7 +120,7 @@ impl SendSide {
             return;
         }
         self.begin_rate_sample();
-        self.begin_tx_sample(conn, cx.now, echoed);
+        self.begin_sample(conn, cx.now, echoed);
         let echo =
             segment.timestamps.filter(|_| conn.negotiated.timestamps).map(|stamps| stamps.ecr);
         if advances {

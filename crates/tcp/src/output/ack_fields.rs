@@ -12,18 +12,18 @@ use crate::timers::Timers;
 
 /// What the sending side writes into a header.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct SenderFields {
-    pub(super) at: Offset,
-    pub(super) len: u64,
-    pub(super) flags: Flags,
+pub(crate) struct SenderFields {
+    pub(crate) at: Offset,
+    pub(crate) len: u64,
+    pub(crate) flags: Flags,
     /// The ECN field of the IP header.
-    pub(super) ecn: u8,
+    pub(crate) ecn: u8,
 }
 
 impl ReceiveSide {
     /// Writes the header of a segment and records the ACK and the window that it advertises.
     #[inline(always)]
-    pub(super) fn write_header(
+    pub(crate) fn write_header(
         &mut self,
         conn: &Connection,
         timers: &mut Timers,
@@ -53,7 +53,7 @@ impl ReceiveSide {
     }
 
     /// [`ReceiveSide::write_header`], once for all callers that are cold.
-    pub(super) fn write_header_cold(
+    pub(crate) fn write_header_cold(
         &mut self,
         conn: &Connection,
         timers: &mut Timers,
@@ -67,7 +67,7 @@ impl ReceiveSide {
     /// Writes the header after another segment sent at the same instant: the ACK and the window are
     /// the same unless the window has to be recomputed.
     #[inline(always)]
-    pub(super) fn write_next_header(
+    pub(crate) fn write_next_header(
         &mut self,
         conn: &Connection,
         timers: &mut Timers,
@@ -85,7 +85,7 @@ impl ReceiveSide {
     /// Writes the header of a segment that leaves the state of the receiver alone, as tcp_respond
     /// does: an ACK that is due remains due, and the window does not count as advertised.
     #[cold]
-    pub(super) fn write_response(
+    pub(crate) fn write_response(
         &mut self,
         conn: &Connection,
         now: Instant,
@@ -128,7 +128,7 @@ impl ReceiveSide {
 
     /// Is an ACK or a window update due, where there is no data to send?
     #[inline(always)]
-    pub(super) fn ack_due(&mut self, conn: &Connection, timers: &Timers) -> bool {
+    pub(crate) fn ack_due(&mut self, conn: &Connection, timers: &Timers) -> bool {
         self.ack_now || self.window_update_due(conn, timers)
     }
 
@@ -185,7 +185,7 @@ impl ReceiveSide {
 
     /// Are there SACK blocks to send?
     #[inline(always)]
-    pub(super) fn has_blocks(&self, conn: &Connection) -> bool {
+    pub(crate) fn has_blocks(&self, conn: &Connection) -> bool {
         if let Some(report) = &self.report {
             return conn.negotiated.sack && !report.is_empty();
         }
@@ -193,7 +193,7 @@ impl ReceiveSide {
     }
 
     /// Writes SACK blocks into a segment with `len` bytes of payload.
-    pub(super) fn write_blocks(&mut self, conn: &Connection, len: u64, slot: &mut Segment) {
+    pub(crate) fn write_blocks(&mut self, conn: &Connection, len: u64, slot: &mut Segment) {
         let most_blocks = if conn.negotiated.timestamps { 3 } else { 4 };
         // Blocks fit only beside little data.
         let fits = len == 0 || len + 4 + 8 * most_blocks as u64 <= conn.mss();
@@ -216,7 +216,7 @@ impl ReceiveSide {
 
     /// The window field of the next header, unless it must be recomputed.
     #[inline(always)]
-    pub(super) fn last_field(&self) -> Option<u16> {
+    pub(crate) fn last_field(&self) -> Option<u16> {
         let promised = self.adv.since(self.nxt).get();
         let window = self.window.last_window(promised, self.reassembly.bytes());
         window.map(|window| self.window.field(window))

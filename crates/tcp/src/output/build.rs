@@ -10,7 +10,6 @@ use recovery::sendmap::RetransmitResult;
 use units::{Duration, Instant, Offset, SeqNum, unlikely};
 
 use super::ack_fields::SenderFields;
-use super::base::BasePlan;
 use crate::connection::Connection;
 use crate::endpoint::TcpEndpoint;
 use crate::loss::LossDetector;
@@ -18,6 +17,7 @@ use crate::profile::PushRule;
 use crate::segment_plan::SegmentPlan;
 use crate::sender::Sender;
 use crate::sent;
+use crate::stacks::freebsd::FreeBsd;
 use crate::stacks::freebsd_rack::FreeBsdRack;
 use crate::state::SendSide;
 use crate::timers::Timers;
@@ -73,28 +73,11 @@ impl TcpEndpoint {
         self.snd.note_built(&self.conn, &mut self.timers, cx, plan);
     }
 
-    /// Builds a segment of the base stack with data or a FIN, and records its transmission.
-    pub(super) fn build_base<R: Recorder>(
-        &mut self,
-        cx: &mut Cx<'_, R>,
-        plan: &BasePlan,
-        slot: &mut Segment,
-    ) {
-        let (fields, kind) = self.snd.begin_base_segment(plan);
-        self.rcv.write_header_cold(&self.conn, &mut self.timers, cx.now, &fields, slot);
-        if plan.len > self.conn.mss() {
-            slot.gso_size = self.conn.negotiated.mss as u16;
-        }
-        if self.rcv.has_blocks(&self.conn) {
-            self.rcv.write_blocks(&self.conn, plan.len, slot);
-        }
-        self.snd.note_base_segment(&self.conn, cx, plan, fields.at, kind);
-    }
-
     /// Builds a pure ACK.
     #[inline(always)]
     pub(super) fn build_ack<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, slot: &mut Segment) {
-        let fields = self.snd.ack_fields();
+        let at = self.snd.pure_ack_at();
+        let fields = self.snd.ack_fields(at);
         self.rcv.write_header(&self.conn, &mut self.timers, cx.now, &fields, slot);
         if self.rcv.has_blocks(&self.conn) {
             self.rcv.write_blocks(&self.conn, 0, slot);
@@ -131,17 +114,15 @@ impl TcpEndpoint {
 }
 
 impl SendSide {
-    /// What this side writes into the header of a pure ACK.
+    /// The sequence number of a pure ACK: that of the next new byte, but for one of FreeBSD's.
     #[inline(always)]
-    fn ack_fields(&mut self) -> SenderFields {
-        // A pure ACK carries the sequence number of the next new byte (FreeBSD uses snd_max, but
-        // snd_nxt while it probes a zero window).
-        let probes = self.probe.persisting && matches!(self.loss_detector, LossDetector::Sack(_));
-        self.sender.fields(
-            if unlikely(probes) { self.sender.nxt } else { self.sender.max },
-            0,
-            Flags::ACK,
-        )
+    fn pure_ack_at(&mut self) -> Offset {
+        match &mut self.loss_detector {
+            LossDetector::Sack(state) => FreeBsd::new(&mut self.sender, state).pure_ack_at(),
+            LossDetector::NewReno | LossDetector::RackTlp(_) | LossDetector::FreeBsdRack(_) => {
+                self.max
+            }
+        }
     }
 
     /// Records the transmission of a full segment of new data that is not the last.
@@ -334,14 +315,25 @@ impl Sender {
 
     /// What this side writes into the header of `len` bytes at `at`.
     #[inline(always)]
-    pub(super) fn fields(&mut self, at: Offset, len: u64, flags: Flags) -> SenderFields {
+    pub(crate) fn fields(&mut self, at: Offset, len: u64, flags: Flags) -> SenderFields {
         let (marks, ecn) = self.ecn.mark(len > 0 && at >= self.max);
         SenderFields { at, len, flags: flags | marks, ecn }
     }
 
+    /// What this side writes into the header of a pure ACK.
+    #[inline(always)]
+    pub(crate) fn ack_fields(&mut self, at: Offset) -> SenderFields {
+        self.fields(at, 0, Flags::ACK)
+    }
+
     /// Records the transmission of a pure ACK.
     #[inline(always)]
-    fn note_ack<R: Recorder>(&mut self, conn: &Connection, cx: &mut Cx<'_, R>, at: Offset) {
+    pub(crate) fn note_ack<R: Recorder>(
+        &mut self,
+        conn: &Connection,
+        cx: &mut Cx<'_, R>,
+        at: Offset,
+    ) {
         if conn.queues_packets() {
             self.last.acked = cx.now;
         }

@@ -4,6 +4,7 @@ use machine::Cx;
 use record::{Event, Recorder, SendLimit, SentKind};
 
 use crate::connection::Connection;
+use crate::profile::BurstRule;
 use crate::segment_plan::SegmentPlan;
 use crate::sender::Sender;
 use crate::state::ReceiveSide;
@@ -126,6 +127,16 @@ impl Sender {
             SendLimit::CongestionWindow
         } else {
             SendLimit::PeerWindow
+        }
+    }
+}
+
+impl Connection {
+    /// Maximum IP bytes of a burst.
+    pub(crate) fn largest_burst(&self) -> u64 {
+        match self.cfg.profile.burst {
+            BurstRule::FreeBsd { max } => max.get(),
+            BurstRule::Linux(_) | BurstRule::Rfc => 65_535,
         }
     }
 }

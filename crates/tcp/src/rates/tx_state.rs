@@ -28,15 +28,11 @@ impl RateState {
 }
 
 impl SendSide {
-    /// An acknowledgment arrives, or the retransmission timer fires: was the sender application-limited
-    /// (tcp_ack, tcp_write_timer_handler)? `echoed`: the acknowledgment echoes congestion.
-    pub(crate) fn begin_tx_sample(&mut self, conn: &Connection, now: Instant, echoed: bool) {
-        if !self.tracks_tx() {
-            return;
-        }
-        self.check_app_limited(conn, now);
-        if let Some(rates) = &mut self.rates {
-            (rates.acks_probe, rates.echoed) = (false, echoed);
+    /// [`Sender::begin_tx_sample`] with the packets in flight.
+    pub(crate) fn begin_sample(&mut self, conn: &Connection, now: Instant, echoed: bool) {
+        if self.tracks_tx() {
+            let in_flight = self.packets_in_flight();
+            self.begin_tx_sample(conn, now, echoed, in_flight);
         }
     }
 
@@ -51,6 +47,24 @@ impl SendSide {
 }
 
 impl Sender {
+    /// An acknowledgment arrives, or the retransmission timer fires: was the sender application-limited
+    /// (tcp_ack, tcp_write_timer_handler)? `echoed`: the acknowledgment echoes congestion.
+    pub(crate) fn begin_tx_sample(
+        &mut self,
+        conn: &Connection,
+        now: Instant,
+        echoed: bool,
+        in_flight: u64,
+    ) {
+        if !self.tracks_tx() {
+            return;
+        }
+        self.check_app_limited(conn, now, in_flight);
+        if let Some(rates) = &mut self.rates {
+            (rates.acks_probe, rates.echoed) = (false, echoed);
+        }
+    }
+
     /// Does the controller need what packets record when they are sent?
     #[inline]
     pub(crate) const fn tracks_tx(&self) -> bool {

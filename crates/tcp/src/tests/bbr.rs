@@ -147,7 +147,7 @@ fn pacing_lengthens_the_timers_by_whole_ticks() {
         assert_eq!(pair.client.deadline(Purpose::Retransmit), Some(expected), "{held} us");
     }
     // A timeout is not lengthened (tcp_retransmit_timer).
-    pair.client.snd.arm_after_timeout(&pair.client.conn, &mut pair.client.timers, now);
+    pair.client.snd.rearm_after_timeout(&pair.client.conn, &mut pair.client.timers, now);
     let expected = pair.client.conn.clock.deadline(now, rto);
     assert_eq!(pair.client.deadline(Purpose::Retransmit), Some(expected));
 }

@@ -98,7 +98,7 @@ impl SendSide {
         if let Some(loss) = self.loss_detector.rack_tlp() {
             loss.holds_back = false;
         }
-        self.begin_tx_sample(conn, cx.now, false);
+        self.begin_sample(conn, cx.now, false);
         let found = self.detect_losses(cx.now, false);
         self.report_lost(cx.now, 0);
         if self.has_one_timer() {
@@ -139,7 +139,7 @@ impl SendSide {
             // The peer has closed its window since; window probes take over.
             return;
         }
-        self.begin_tx_sample(conn, cx.now, false);
+        self.begin_sample(conn, cx.now, false);
         let one_timer = self.has_one_timer();
         let Some(loss) = self.loss_detector.rack_tlp() else { return };
         if one_timer && loss.tlp.probing() {

@@ -73,7 +73,7 @@ impl SendSide {
         at: Offset,
     ) {
         if at == self.una && self.has_one_timer() && !timers.runs(Purpose::Reorder) {
-            self.arm_after_timeout(conn, timers, now);
+            self.rearm_after_timeout(conn, timers, now);
             if self.is_rate_based() {
                 self.arm_retransmit(conn, timers, now);
             }

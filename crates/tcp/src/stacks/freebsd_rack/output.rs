@@ -10,7 +10,6 @@ use super::FreeBsdRack;
 use super::hpts_timer::purpose_of;
 use crate::connection::Connection;
 use crate::output::bytes::ByteLimits;
-use crate::profile::BurstRule;
 use crate::segment_plan::SegmentPlan;
 use crate::state::ReceiveSide;
 use crate::timers::Timers;
@@ -390,14 +389,6 @@ impl FreeBsdRack<'_> {
 }
 
 impl Connection {
-    /// Maximum IP bytes of a burst.
-    fn largest_burst(&self) -> u64 {
-        match self.cfg.profile.burst {
-            BurstRule::FreeBsd { max } => max.get(),
-            BurstRule::Linux(_) | BurstRule::Rfc => 65_535,
-        }
-    }
-
     /// The initial window (`rc_init_window`).
     pub(super) fn initial_window(&self) -> u64 {
         let mss = self.mss();

@@ -6,22 +6,22 @@ use recovery::holes::{PartialAckInput, PipeRule, RescueInput, SackInput, SackUpd
 use recovery::prr::freebsd::{PrrFreeBsdInput, PrrRule, RecoveryCause};
 use units::{Bytes, Offset};
 
-use super::state::SackLossState;
-use crate::loss::base::ProcessedAck;
+use super::do_segment::ProcessedAck;
+use super::state::FreeBsdState;
 use crate::profile::SettleRule;
 use crate::received_ack::ReceivedAck;
 
 /// The sequence variables that the steps read, and the segment sizes.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::loss) struct SackSequence {
-    pub(in crate::loss) una: Offset,
-    pub(in crate::loss) nxt: Offset,
-    pub(in crate::loss) max: Offset,
+pub(super) struct SackSequence {
+    pub(super) una: Offset,
+    pub(super) nxt: Offset,
+    pub(super) max: Offset,
     /// The offset after the last byte written.
-    pub(in crate::loss) data_end: Offset,
+    pub(super) data_end: Offset,
     /// Payload of a full segment, and the same without options (`t_maxseg`).
-    pub(in crate::loss) mss: u32,
-    pub(in crate::loss) maxseg: u32,
+    pub(super) mss: u32,
+    pub(super) maxseg: u32,
 }
 
 /// The threshold, or the window without one.
@@ -30,9 +30,9 @@ fn ssthresh(cc: &AnyController) -> u64 {
     control.ssthresh.unwrap_or(control.window).get()
 }
 
-impl SackLossState {
+impl FreeBsdState {
     /// tcp_sack_doack: before `snd_una` moves.
-    pub(in crate::loss) fn on_sack(
+    pub(super) fn on_sack(
         &mut self,
         received: &ReceivedAck,
         snd: &SackSequence,
@@ -49,7 +49,7 @@ impl SackLossState {
     }
 
     /// tcp_do_prr_ack: sets the window to what this acknowledgment allows; `dup_acks`: duplicates so far.
-    pub(in crate::loss) fn on_prr_ack(
+    pub(super) fn on_prr_ack(
         &mut self,
         ack: &ProcessedAck,
         snd: &SackSequence,
@@ -94,7 +94,7 @@ impl SackLossState {
 
     /// tcp_sack_partialack: an acknowledgment in recovery without blocks. Returns whether a hole for the last segments
     /// was opened, which may be lost too: no data beyond them can show it.
-    pub(in crate::loss) fn on_partial_ack(
+    pub(super) fn on_partial_ack(
         &mut self,
         th_ack: Offset,
         snd: &SackSequence,
@@ -123,7 +123,7 @@ impl SackLossState {
     /// tcp_sack_lost_retransmission: a retransmission sent before data beyond the recovery point,
     /// and still missing when such data is SACKed, is lost again. That is a new congestion signal,
     /// `loss`. `None` if there is none.
-    pub(in crate::loss) fn on_lost_retransmission(
+    pub(super) fn on_lost_retransmission(
         &mut self,
         snd: &SackSequence,
         loss: CongestionEvent,
@@ -143,7 +143,7 @@ impl SackLossState {
     }
 
     /// cc_post_recovery; `pipe`: bytes in flight.
-    pub(in crate::loss) fn on_recovered(
+    pub(super) fn on_recovered(
         &mut self,
         th_ack: Offset,
         max: Offset,
@@ -164,7 +164,7 @@ impl SackLossState {
 
     /// Counts `len` bytes sent, from a hole or not; `reduced`: the window is that of a recovery or of an echo. Returns
     /// where `snd_nxt` must be at least: beyond the data just retransmitted.
-    pub(in crate::loss) fn on_sent(
+    pub(super) fn on_sent(
         &mut self,
         len: u64,
         hole: bool,

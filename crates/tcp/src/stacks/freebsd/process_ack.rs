@@ -8,16 +8,15 @@ use record::{Cause, Purpose, Recorder};
 use recovery::prr::freebsd::PrrRule;
 use units::{Bytes, Offset};
 
-use super::{AckNextStep, AfterOutput, ProcessedAck};
+use super::FreeBsd;
+use super::do_segment::{AckNextStep, AfterOutput, ProcessedAck};
 use crate::connection::Connection;
 use crate::profile::{SackRule, SettleRule};
 use crate::received_ack::ReceivedAck;
-use crate::sender::Sender;
 use crate::sent::DeliveredPackets;
-use crate::state::SendSide;
 use crate::timers::Timers;
 
-impl SendSide {
+impl FreeBsd<'_> {
     /// Advances `snd_una`; in recovery, a partial acknowledgment calls tcp_output before that.
     pub(super) fn take_new_ack<R: Recorder>(
         &mut self,
@@ -27,7 +26,7 @@ impl SendSide {
         segment: &Segment,
         ack: &ProcessedAck,
     ) -> AckNextStep {
-        if ack.received.th_ack < self.cc.recovery_point() && self.in_fast_recovery() {
+        if ack.received.th_ack < self.snd.cc.recovery_point() && self.snd.in_fast_recovery() {
             return AckNextStep::Output(self.on_partial_ack(conn, timers, cx, ack));
         }
         self.advance_una(conn, timers, cx, segment, &ack.received);
@@ -44,15 +43,15 @@ impl SendSide {
         ack: &ProcessedAck,
     ) -> AfterOutput {
         timers.stop(Purpose::Retransmit);
-        self.rtt.timing = None;
+        self.snd.rtt.timing = None;
         let th_ack = ack.received.th_ack;
         if !conn.negotiated.sack {
             return self.newreno_partial_ack(conn, cx, th_ack);
         }
         if ack.received.sacks || ack.rule.prr == PrrRule::Rfc6937 {
-            self.sack_prr(conn, cx, ack);
+            self.do_prr_ack(conn, cx, ack);
         } else {
-            self.sack_partial_ack(conn, cx, th_ack);
+            self.sack_partialack(conn, cx, th_ack);
         }
         AfterOutput::PartialAck
     }
@@ -66,74 +65,70 @@ impl SendSide {
         segment: &Segment,
         received: &ReceivedAck,
     ) {
-        let Some(loss) = self.loss_detector.sack() else { return };
-        let rule = *loss.rule();
+        let rule = *self.state.rule();
         let ack = received.th_ack;
-        let bytes = ack - self.una;
-        let recovering = self.in_fast_recovery();
+        let bytes = ack - self.snd.una;
+        let recovering = self.snd.in_fast_recovery();
         let early = rule.settle == SettleRule::BeforeCounting;
-        if recovering && early && ack >= self.cc.recovery_point() {
-            self.settle(conn, cx, ack, (self.max - ack) as i64);
+        if recovering && early && ack >= self.snd.cc.recovery_point() {
+            self.post_recovery(conn, cx, ack, (self.snd.max - ack) as i64);
         }
         self.undo_bad_timeout(conn, cx, segment, &rule);
         let mut delivered = DeliveredPackets::default();
-        self.scoreboard.acknowledge(ack, |sent_segment| delivered.add(sent_segment));
-        let samples = self.rtt.samples;
-        self.take_rtt(conn, cx, segment, ack, &delivered);
-        if self.rtt.samples != samples {
-            self.rexmt.shift = 0;
+        self.snd.scoreboard.acknowledge(ack, |sent_segment| delivered.add(sent_segment));
+        let samples = self.snd.rtt.samples;
+        self.snd.take_rtt(conn, cx, segment, ack, &delivered);
+        if self.snd.rtt.samples != samples {
+            self.snd.rexmt.shift = 0;
         }
-        if ack == self.max {
+        if ack == self.snd.max {
             timers.stop(Purpose::Retransmit);
-            self.call_output();
+            self.snd.call_output();
         } else if !timers.runs(Purpose::Persist) {
-            self.arm_retransmit(conn, timers, cx.now);
+            self.snd.arm_retransmit(conn, timers, cx.now);
         }
         let acked = AckEvent {
             una: ack,
             bytes,
             packets: delivered.packets as u32,
-            ends_recovery: recovering && !self.in_fast_recovery(),
+            ends_recovery: recovering && !self.snd.in_fast_recovery(),
             ..self.acked(conn, cx, received)
         };
-        let change = self.cc.on_acked(&acked);
+        let change = self.snd.cc.on_acked(&acked);
         // Step 6 takes the window of a segment that is not old; else the window shrinks by the
         // bytes acknowledged.
-        let wnd = if self.peer.wl1 <= received.seq {
+        let wnd = if self.snd.peer.wl1 <= received.seq {
             received.wnd
         } else {
-            self.peer.wnd.saturating_sub(bytes.min(self.buffer.used()))
+            self.snd.peer.wnd.saturating_sub(bytes.min(self.snd.buffer.used()))
         };
-        self.advance(conn, cx, ack, wnd, received.nsegs, change);
-        if let Some(end) = self.rexmt.cwr_end {
+        self.snd.advance(conn, cx, ack, wnd, received.nsegs, change);
+        if let Some(end) = self.snd.rexmt.cwr_end {
             if ack > end {
-                self.end_cwr(conn, cx, ack, true);
+                self.snd.end_cwr(conn, cx, ack, true);
             }
-        } else if self.in_fast_recovery() && ack >= self.cc.recovery_point() {
+        } else if self.snd.in_fast_recovery() && ack >= self.snd.cc.recovery_point() {
             // Undoing a timeout may have restored a recovery that is over.
             if early {
-                self.cc.leave_recovery();
+                self.snd.cc.leave_recovery();
             } else {
-                self.settle(conn, cx, ack, self.computed_pipe());
+                self.post_recovery(conn, cx, ack, self.compute_pipe());
             }
         }
     }
 
     /// cc_post_recovery.
-    fn settle<R: Recorder>(
+    fn post_recovery<R: Recorder>(
         &mut self,
         conn: &Connection,
         cx: &mut Cx<'_, R>,
         th_ack: Offset,
         pipe: i64,
     ) {
-        let Some(loss) = self.loss_detector.sack() else { return };
-        let change = loss.on_recovered(th_ack, self.sender.max, pipe, &mut self.sender.cc);
-        self.note(conn, cx, change, Cause::Recovered);
+        let change = self.state.on_recovered(th_ack, self.snd.max, pipe, &mut self.snd.cc);
+        self.snd.note(conn, cx, change, Cause::Recovered);
     }
-}
 
-impl Sender {
     /// tcp_newreno_partial_ack: retransmits the next segment, then deflates the window by the bytes
     /// acknowledged.
     fn newreno_partial_ack<R: Recorder>(
@@ -142,12 +137,12 @@ impl Sender {
         cx: &mut Cx<'_, R>,
         th_ack: Offset,
     ) -> AfterOutput {
-        let (nxt, cwnd) = (self.nxt, self.cwnd());
-        let acked = th_ack - self.una;
-        let cause = core::mem::replace(&mut self.rexmt.cause, Cause::PartialAck);
-        self.nxt = th_ack;
-        self.cc.override_window(Bytes(conn.mss() + acked));
-        self.emit_window(conn, cx, Cause::Recovering);
+        let (nxt, cwnd) = (self.snd.nxt, self.snd.cwnd());
+        let acked = th_ack - self.snd.una;
+        let cause = core::mem::replace(&mut self.snd.rexmt.cause, Cause::PartialAck);
+        self.snd.nxt = th_ack;
+        self.snd.cc.override_window(Bytes(conn.mss() + acked));
+        self.snd.emit_window(conn, cx, Cause::Recovering);
         AfterOutput::NewRenoPartialAck { nxt, cause, cwnd }
     }
 
@@ -160,11 +155,11 @@ impl Sender {
         cwnd: u64,
         th_ack: Offset,
     ) {
-        let acked = th_ack - self.una;
-        self.nxt = self.nxt.max(nxt);
-        self.rexmt.cause = cause;
-        self.cc.override_window(Bytes(cwnd.saturating_sub(acked) + conn.mss()));
-        self.emit_window(conn, cx, Cause::Recovering);
+        let acked = th_ack - self.snd.una;
+        self.snd.nxt = self.snd.nxt.max(nxt);
+        self.snd.rexmt.cause = cause;
+        self.snd.cc.override_window(Bytes(cwnd.saturating_sub(acked) + conn.mss()));
+        self.snd.emit_window(conn, cx, Cause::Recovering);
     }
 
     /// Undoes the first of consecutive timeouts if an acknowledgment echoes a timestamp older than
@@ -176,20 +171,21 @@ impl Sender {
         segment: &Segment,
         rule: &SackRule,
     ) {
-        let Some(retransmission) = self.rexmt.timeout_stamp else { return };
+        let Some(retransmission) = self.snd.rexmt.timeout_stamp else { return };
         let echo = segment.timestamps.map_or(0, |stamps| stamps.ecr);
         let tsecr_before = echo != 0 && (echo.wrapping_sub(retransmission) as i32) < 0;
-        if self.rexmt.shift != 1 || !tsecr_before {
+        if self.snd.rexmt.shift != 1 || !tsecr_before {
             return;
         }
-        self.rexmt.timeout_stamp = None;
-        let change = self.cc.on_congested(&self.congested(conn, cx.now, Sign::SpuriousTimeout));
-        self.totals.spurious += 1;
-        self.nxt = self.max;
+        self.snd.rexmt.timeout_stamp = None;
+        let change =
+            self.snd.cc.on_congested(&self.snd.congested(conn, cx.now, Sign::SpuriousTimeout));
+        self.snd.totals.spurious += 1;
+        self.snd.nxt = self.snd.max;
         if rule.undo_ends_backoff {
-            self.rexmt.shift = 0;
+            self.snd.rexmt.shift = 0;
         }
-        self.note(conn, cx, change, Cause::Undone);
+        self.snd.note(conn, cx, change, Cause::Undone);
     }
 
     /// The acknowledgment as controllers get it, without bytes.
@@ -202,18 +198,18 @@ impl Sender {
         AckEvent {
             now: cx.now,
             ticks: conn.clock.tick(cx.now),
-            rtt: self.rtt.sample.take(),
-            srtt: self.smoothed(conn),
-            snd_nxt: self.nxt,
-            una: self.una,
+            rtt: self.snd.rtt.sample.take(),
+            srtt: self.snd.smoothed(conn),
+            snd_nxt: self.snd.nxt,
+            una: self.snd.una,
             bytes: 0,
             packets: 0,
             nsegs: received.nsegs,
             ends_recovery: false,
-            retransmitting: self.nxt != self.max,
-            snd_wnd: self.peer.wnd,
-            window_limited: self.usage.limited,
-            max_packets_out: self.usage.max_packets_out as u32,
+            retransmitting: self.snd.nxt != self.snd.max,
+            snd_wnd: self.snd.peer.wnd,
+            window_limited: self.snd.usage.limited,
+            max_packets_out: self.snd.usage.max_packets_out as u32,
         }
     }
 }

@@ -8,13 +8,13 @@ use crate::profile::SackRule;
 
 /// Loss state of FreeBSD's base stack; without SACK the scoreboard stays empty.
 #[derive(Debug, Clone, serde::Deserialize, serde::Serialize)]
-pub(crate) struct SackLossState {
-    pub(in crate::loss) rule: SackRule,
-    pub(in crate::loss) holes: SackScoreboard,
-    pub(in crate::loss) prr: PrrFreeBsd,
+pub(crate) struct FreeBsdState {
+    pub(super) rule: SackRule,
+    pub(super) holes: SackScoreboard,
+    pub(super) prr: PrrFreeBsd,
 }
 
-impl SackLossState {
+impl FreeBsdState {
     pub(crate) const fn new(rule: SackRule) -> Self {
         Self {
             rule,
@@ -23,11 +23,16 @@ impl SackLossState {
         }
     }
 
-    pub(crate) const fn rule(&self) -> &SackRule {
+    /// By how much the bytes in flight differ from those outstanding.
+    pub(crate) fn flight_correction(&self) -> i64 {
+        self.holes.flight_correction()
+    }
+
+    pub(super) const fn rule(&self) -> &SackRule {
         &self.rule
     }
 
-    pub(crate) const fn sack_bytes_rexmit(&self) -> u64 {
+    pub(super) const fn sack_bytes_rexmit(&self) -> u64 {
         self.holes.sack_bytes_rexmit()
     }
 
@@ -46,7 +51,7 @@ impl SackLossState {
     }
 
     /// Are more than two segments SACKed, which begins a recovery without a third duplicate?
-    pub(in crate::loss) fn sacked_beyond_threshold(&self, maxseg: u64) -> bool {
+    pub(super) fn sacked_beyond_threshold(&self, maxseg: u64) -> bool {
         self.rule.newsack && self.holes.sacked_bytes() > u64::from(DUP_THRESHOLD - 1) * maxseg
     }
 }
