@@ -13,14 +13,11 @@ use units::{Bytes, Duration, Instant, Offset, unlikely};
 
 use crate::connection::Connection;
 use crate::endpoint::TcpEndpoint;
-use crate::loss::LossDetector;
 use crate::profile::{IdleRule, WindowUpdate};
 use crate::received_ack::ReceivedAck;
+use crate::send_side::SendSide;
 use crate::sender::Sender;
-use crate::stacks::freebsd::FreeBsd;
-use crate::stacks::freebsd::do_segment::{AfterOutput, ProcessedAck};
-use crate::stacks::freebsd_rack::FreeBsdRack;
-use crate::state::SendSide;
+use crate::stacks::Stack;
 use crate::timers::Timers;
 
 impl TcpEndpoint {
@@ -33,25 +30,7 @@ impl TcpEndpoint {
         ack: Offset,
     ) {
         let fin = if unlikely(self.snd.buffer.fin) { Some(self.snd.data_end()) } else { None };
-        let Self { conn, timers, snd, rcv, .. } = self;
-        match &mut snd.loss_detector {
-            LossDetector::Sack(state) => {
-                let mut stack = FreeBsd::new(&mut snd.sender, state);
-                let output = stack.do_segment(conn, timers, rcv, cx, segment, (seq, ack));
-                if let Some((ack, after)) = output {
-                    self.output_within_ack(cx, segment, &ack, after);
-                }
-            }
-            LossDetector::FreeBsdRack(state) => {
-                // rack_process_ack: if there is room to receive.
-                let reordered = unlikely(ack < snd.sender.una) && rcv.next_window() > conn.mss();
-                let mut rack = FreeBsdRack::new(&mut snd.sender, state);
-                rack.do_segment(conn, timers, cx, segment, (seq, ack), reordered);
-            }
-            LossDetector::RackTlp(_) | LossDetector::NewReno => {
-                snd.detector_ack(conn, timers, cx, segment, seq, ack);
-            }
-        }
+        self.acknowledge(cx, segment, (seq, ack));
         if let Some(fin) = fin
             && self.snd.una > fin
         {
@@ -59,37 +38,12 @@ impl TcpEndpoint {
             self.on_fin_acked(cx);
         }
     }
-
-    /// Calls tcp_output in the middle of an acknowledgment, where FreeBSD's base stack does.
-    fn output_within_ack<R: Recorder>(
-        &mut self,
-        cx: &mut Cx<'_, R>,
-        segment: &Segment,
-        ack: &ProcessedAck,
-        first: AfterOutput,
-    ) {
-        let mut next = Some(first);
-        while let Some(after) = next {
-            self.rcv.ack_now |= after.acks_now();
-            self.output_now(cx);
-            let Self { conn, timers, snd, .. } = self;
-            next = match &mut snd.loss_detector {
-                LossDetector::Sack(state) => {
-                    let mut stack = FreeBsd::new(&mut snd.sender, state);
-                    stack.resume(conn, timers, cx, segment, ack, after)
-                }
-                LossDetector::NewReno | LossDetector::RackTlp(_) | LossDetector::FreeBsdRack(_) => {
-                    None
-                }
-            };
-        }
-    }
 }
 
 impl SendSide {
     /// Processes an acknowledgment where tcp_output is called afterwards.
     #[inline(always)]
-    fn detector_ack<R: Recorder>(
+    pub(crate) fn detector_ack<R: Recorder>(
         &mut self,
         conn: &Connection,
         timers: &mut Timers,
@@ -131,16 +85,16 @@ impl SendSide {
     ) {
         if ack >= self.una || self.takes_old_acks(conn) {
             let received = ReceivedAck::parse(conn, self.una, segment, (seq, ack), wnd);
-            match self.loss_detector {
-                LossDetector::Sack(_) | LossDetector::FreeBsdRack(_) => {}
-                LossDetector::RackTlp(_) => self.rack_tlp_ack(conn, timers, cx, segment, &received),
-                LossDetector::NewReno if ack > self.una => {
+            match self.stack {
+                Stack::FreeBsd(_) | Stack::FreeBsdRack(_) => {}
+                Stack::RackTlp(_) => self.rack_tlp_ack(conn, timers, cx, segment, &received),
+                Stack::NewReno if ack > self.una => {
                     self.on_new_ack(conn, timers, cx, segment, &received);
                 }
-                LossDetector::NewReno if self.is_duplicate(timers, &received) => {
+                Stack::NewReno if self.is_duplicate(timers, &received) => {
                     self.on_dup_ack(conn, cx, ack);
                 }
-                LossDetector::NewReno => {}
+                Stack::NewReno => {}
             }
         }
         if unlikely(self.ecn.echoed(segment.flags)) && !self.has_one_timer() {
@@ -164,7 +118,7 @@ impl SendSide {
     #[cold]
     fn takes_old_acks(&self, conn: &Connection) -> bool {
         let takes = conn.cfg.profile.rules.sending.sacks_of_old_acks;
-        takes && matches!(self.loss_detector, LossDetector::RackTlp(_))
+        takes && matches!(self.stack, Stack::RackTlp(_))
     }
 
     /// Packets of one of these windows: one more than the degree of reordering at least (tcp_sndbuf_expand).

@@ -7,7 +7,6 @@ use record::{Event, Recorder};
 use units::{Offset, unlikely};
 
 use crate::endpoint::TcpEndpoint;
-use crate::loss::LossDetector;
 use crate::output::call::PacketBatch;
 use crate::profile::{AfterRead, BurstRule};
 use crate::send_buffer::WriteFlags;
@@ -79,9 +78,7 @@ impl TcpEndpoint {
                 self.snd.begin_call(cx.now);
             }
             cx.emit(|| Event::AppWrote { bytes: taken as u32 });
-            // sosend_generic checks for space again after tcp_output, which may have enlarged the
-            // buffer.
-            self.snd.call.check_space |= matches!(self.snd.loss_detector, LossDetector::Sack(_));
+            self.snd.call.check_space |= self.snd.stack.wakes_after_write();
             self.snd.call_output();
             self.snd.call.write = call;
         }

@@ -7,7 +7,7 @@ use machine::{Cx, Signal};
 use packet::{Dir, Segment, SynLayout};
 use record::{Cause, Event, Purpose, Recorder, SendLimit, Sender as _, SenderState};
 use recovery::lazy::LazyBox;
-use units::{Bytes, Duration, Instant, Offset, SeqNum, unlikely};
+use units::{Bytes, Instant, Offset, SeqNum, unlikely};
 
 use crate::ack_policy::DelayedAckPolicy;
 use crate::challenge::Challenge;
@@ -18,30 +18,13 @@ use crate::connection::{Connection, NegotiatedOptions};
 use crate::fast_open::state::FastOpenHandshake;
 use crate::output::call::PacketBatch;
 use crate::profile::AfterRead;
+use crate::receive_side::ReceiveSide;
 use crate::receive_window::ReceiveWindow;
+use crate::send_side::SendSide;
 use crate::sender::Sender;
-use crate::state::{ReceiveSide, SendSide};
 use crate::tcp_state::TcpState;
 use crate::timers::Timers;
-
-/// Counters of a connection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize, serde::Serialize)]
-pub struct TcpTotals {
-    /// Data packets sent, retransmissions included.
-    pub data_packets: u64,
-    /// Data packets retransmitted.
-    pub retransmitted_packets: u64,
-    /// Fast recoveries entered.
-    pub fast_recoveries: u64,
-    /// Times the retransmission timer fired.
-    pub timeouts: u64,
-    /// Recoveries and timeouts that proved spurious and were undone.
-    pub spurious: u64,
-    /// Largest congestion window.
-    pub max_cwnd: Bytes,
-    /// Minimum round trip measured, in the granularity of the stack.
-    pub min_rtt: Option<Duration>,
-}
+pub use crate::totals::TcpTotals;
 
 /// One side of a TCP connection.
 #[derive(Debug, Clone, serde::Deserialize, serde::Serialize)]

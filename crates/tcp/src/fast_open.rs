@@ -17,8 +17,8 @@ use units::{Instant, Offset, SeqNum};
 
 use crate::connection::Connection;
 use crate::endpoint::TcpEndpoint;
-use crate::loss::LossDetector;
 use crate::sender::Sender;
+use crate::stacks::Stack;
 use crate::tcp_state::TcpState;
 use crate::timers::Timers;
 pub(crate) use state::FastOpenHandshake;
@@ -214,7 +214,7 @@ impl TcpEndpoint {
             let packets = self.snd.scoreboard.sums().all.packets;
             self.snd.totals.data_packets += packets;
             self.snd.max = end;
-            if matches!(self.snd.loss_detector, LossDetector::RackTlp(_)) {
+            if matches!(self.snd.stack, Stack::RackTlp(_)) {
                 self.snd.scoreboard.mark_all_lost();
                 self.snd.nxt = end;
             } else {

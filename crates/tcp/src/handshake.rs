@@ -9,15 +9,15 @@ use record::{Cause, Event, Purpose, Recorder, SentKind};
 use units::{Bytes, Instant, Offset};
 
 use crate::config::TcpConfig;
+use crate::config::TcpSide;
 use crate::connection::Connection;
-use crate::endpoint::{TcpEndpoint, TcpSide};
-use crate::loss::LossDetector;
+use crate::endpoint::TcpEndpoint;
 use crate::profile::{CrossedSyns, EcnRule};
+use crate::receive_side::ReceiveSide;
 use crate::receive_window::ReceiveWindow;
 use crate::sender::Sender;
 use crate::sent::DeliveredPackets;
 use crate::stacks::freebsd_rack::syn::take_syn_rtt;
-use crate::state::ReceiveSide;
 use crate::tcp_state::TcpState;
 
 /// Capacity for the segments that FreeBSD sends during one ACK before `snd_una` advances.
@@ -234,7 +234,7 @@ impl TcpEndpoint {
         }
         let opened = self.conn.handshake_cfg.take().and_then(|config| config.opened);
         self.snd.begin_loss_detection(&self.conn.cfg.profile, self.conn.negotiated.sack);
-        if matches!(self.snd.loss_detector, LossDetector::Sack(_)) {
+        if self.snd.stack.sends_within_ack() {
             // Allocated before the transfer, so that the transfer itself allocates nothing.
             self.outbox = Some(Box::new(VecDeque::with_capacity(OUTBOX)));
         }

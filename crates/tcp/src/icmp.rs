@@ -10,12 +10,13 @@ use record::{Cause, Purpose, Recorder};
 use recovery::RttEstimator;
 use units::{Offset, SeqNum};
 
+use crate::config::TcpSide;
 use crate::connection::Connection;
-use crate::endpoint::{TcpEndpoint, TcpSide};
-use crate::loss::LossDetector;
+use crate::endpoint::TcpEndpoint;
 use crate::profile::QuotedRange;
+use crate::send_side::SendSide;
 use crate::sender::Sender;
-use crate::state::SendSide;
+use crate::stacks::Stack;
 use crate::tcp_state::TcpState;
 
 /// Linux takes no smaller MTU (`ip_rt_min_pmtu`).
@@ -69,7 +70,7 @@ impl TcpEndpoint {
             return;
         }
         self.snd.shrink_segments(&mut self.conn, maxseg);
-        if matches!(self.snd.loss_detector, LossDetector::RackTlp(_)) {
+        if matches!(self.snd.stack, Stack::RackTlp(_)) {
             // Its scoreboard knows which packets are lost: sent from the first on, one could be sent twice at once.
             self.snd.lose_larger_packets(&self.conn, cx);
         } else if self.snd.max > self.snd.una {

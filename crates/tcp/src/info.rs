@@ -6,11 +6,12 @@ use record::Purpose;
 use recovery::RttEstimator;
 use units::{Bytes, Duration, Instant, Offset};
 
+use crate::config::TcpSide;
 use crate::connection::Connection;
-use crate::endpoint::{TcpEndpoint, TcpSide};
-use crate::loss::LossDetector;
+use crate::endpoint::TcpEndpoint;
+use crate::send_side::SendSide;
 use crate::sender::Sender;
-use crate::state::SendSide;
+use crate::stacks::Stack;
 use crate::tcp_state::TcpState;
 
 /// Congestion states of Linux (`enum tcp_ca_state`), with their values.
@@ -135,11 +136,9 @@ impl TcpEndpoint {
         let control = self.snd.cc.control();
         let mss = self.conn.mss().max(1);
         let sums = self.snd.scoreboard.sums();
-        let sacked = match self.snd.loss_detector {
-            LossDetector::NewReno => u64::from(self.snd.rexmt.dup_acks),
-            LossDetector::Sack(_) | LossDetector::RackTlp(_) | LossDetector::FreeBsdRack(_) => {
-                sums.sacked.packets
-            }
+        let sacked = match self.snd.stack {
+            Stack::NewReno => u64::from(self.snd.rexmt.dup_acks),
+            Stack::FreeBsd(_) | Stack::RackTlp(_) | Stack::FreeBsdRack(_) => sums.sacked.packets,
         };
         let written = self.snd.buffer.used();
         let sent = self.snd.max.min(self.snd.data_end()).since(self.snd.una).get();
@@ -223,8 +222,8 @@ impl SendSide {
         let sums = self.scoreboard.sums();
         let fin = u64::from(self.max > self.data_end());
         let first = self.totals.data_packets - self.totals.retransmitted_packets;
-        let forgotten = match &self.loss_detector {
-            LossDetector::RackTlp(loss) => loss.forgotten(),
+        let forgotten = match &self.stack {
+            Stack::RackTlp(loss) => loss.forgotten(),
             _ => 0,
         };
         (1 + first + fin + sacked + forgotten).saturating_sub(sums.all.packets)

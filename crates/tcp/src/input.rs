@@ -15,11 +15,11 @@ use units::{Instant, Offset, unlikely};
 
 use crate::connection::Connection;
 use crate::endpoint::TcpEndpoint;
-use crate::loss::LossDetector;
 use crate::output::call::PacketBatch;
 use crate::profile::{EchoRule, OldSegments};
+use crate::receive_side::ReceiveSide;
 use crate::sender::Sender;
-use crate::state::ReceiveSide;
+use crate::stacks::Stack;
 use crate::tcp_state::TcpState;
 
 /// The payload of a segment within the window, as offsets.
@@ -239,7 +239,7 @@ impl TcpEndpoint {
         // Data received while nothing is outstanding carries no news for the sender.
         let idle = segment.payload > 0
             && self.snd.max == self.snd.una
-            && matches!(self.snd.loss_detector, LossDetector::RackTlp(_))
+            && matches!(self.snd.stack, Stack::RackTlp(_))
             && matches!(segment.options, Options::None)
             && !self.snd.buffer.starved();
         if idle {

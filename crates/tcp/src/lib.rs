@@ -39,6 +39,7 @@ pub mod packed;
 mod probes;
 mod rates;
 mod reassembly;
+mod receive_side;
 mod receive_window;
 mod received_ack;
 mod round_trips;
@@ -46,18 +47,19 @@ mod sack_compression;
 mod sack_report;
 mod segment_plan;
 mod send_buffer;
+mod send_side;
 mod sender;
 mod sender_state;
 mod sent;
 mod socket_options;
 mod stacks;
-mod state;
 mod syn_timer;
 mod tcp_state;
 mod tcpcb;
 mod timeout;
 mod timer_outcome;
 mod timers;
+mod totals;
 mod user_timeout;
 
 #[cfg(test)]

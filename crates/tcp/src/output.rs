@@ -24,11 +24,6 @@ use record::{Recorder, SendLimit, SentKind, Shortcuts};
 use units::{Instant, unlikely};
 
 use crate::endpoint::TcpEndpoint;
-use crate::loss::LossDetector;
-use crate::sender::ProbeSegment;
-use crate::stacks::freebsd::FreeBsd;
-use crate::stacks::freebsd_rack::FreeBsdRack;
-use crate::stacks::freebsd_rack::output::RackPass;
 use crate::tcp_state::TcpState;
 use call::PacketBatch;
 
@@ -62,7 +57,7 @@ impl TcpEndpoint {
         Err(why)
     }
 
-    fn pass<R: Recorder>(
+    pub(crate) fn pass<R: Recorder>(
         &mut self,
         cx: &mut Cx<'_, R>,
         slot: &mut Segment,
@@ -90,24 +85,16 @@ impl TcpEndpoint {
             }
             _ => {}
         }
-        let Self { conn, timers, snd, rcv, .. } = self;
-        if let LossDetector::FreeBsdRack(state) = &mut snd.loss_detector {
-            let mut acks = rcv.ack_now;
-            let mut rack = FreeBsdRack::new(&mut snd.sender, state);
-            let pass = rack.pass(conn, timers, rcv, cx, &mut acks);
-            rcv.ack_now = acks;
-            return self.end_rack_pass(cx, slot, pass);
-        }
-        if core::mem::take(&mut self.snd.call.first_pass) {
-            self.snd.begin_output(&self.conn, cx);
-        }
-        let Self { conn, timers, snd, rcv, .. } = self;
-        if let (LossDetector::Sack(state), None | Some(ProbeSegment::Byte)) =
-            (&mut snd.loss_detector, &snd.sender.probe.segment)
-        {
-            let mut stack = FreeBsd::new(&mut snd.sender, state);
-            return stack.tcp_output(conn, timers, rcv, cx, slot);
-        }
+        self.stack_pass(cx, slot)
+    }
+
+    /// The rest of a pass that plans by [`SendSide::plan_segment`].
+    #[inline(always)]
+    pub(crate) fn planned_pass<R: Recorder>(
+        &mut self,
+        cx: &mut Cx<'_, R>,
+        slot: &mut Segment,
+    ) -> Result<(), SendLimit> {
         match self.snd.plan_segment(&self.conn, &mut self.timers, &self.rcv, cx) {
             Ok(plan) => {
                 self.snd.call.due = plan.more;
@@ -140,7 +127,7 @@ impl TcpEndpoint {
 
     /// Ends a pass without data, for the reason `why`: an ACK or a window update may be due.
     #[inline(always)]
-    fn end_without_data<R: Recorder>(
+    pub(crate) fn end_without_data<R: Recorder>(
         &mut self,
         cx: &mut Cx<'_, R>,
         slot: &mut Segment,
@@ -163,31 +150,6 @@ impl TcpEndpoint {
         self.snd.validate_window(true);
         self.snd.end_pass(&self.conn, cx, SendLimit::CongestionWindow);
         self.end_without_data(cx, slot, SendLimit::CongestionWindow)
-    }
-
-    /// Ends a pass of rack_output.
-    fn end_rack_pass<R: Recorder>(
-        &mut self,
-        cx: &mut Cx<'_, R>,
-        slot: &mut Segment,
-        pass: RackPass,
-    ) -> Result<(), SendLimit> {
-        match pass {
-            RackPass::Send(plan) => {
-                self.build(cx, &plan, slot);
-                Ok(())
-            }
-            RackPass::Nothing(why) => self.end_without_data(cx, slot, why),
-            RackPass::Ended(why) => Err(why),
-            RackPass::GiveUp => {
-                self.give_up(cx);
-                if self.reset.is_some() {
-                    return self.pass(cx, slot);
-                }
-                self.snd.end_pass(&self.conn, cx, SendLimit::Done);
-                Err(SendLimit::Done)
-            }
-        }
     }
 
     /// Calls the output routine while an acknowledgment is processed, as tcp_do_segment does before

@@ -6,12 +6,9 @@ use record::{Cause, Event, Purpose, Recorder, SendLimit};
 use units::{Duration, Instant};
 
 use crate::connection::Connection;
-use crate::loss::LossDetector;
 use crate::profile::ProbeRule;
+use crate::send_side::SendSide;
 use crate::sender::{ProbeSegment, Sender};
-use crate::stacks::freebsd::FreeBsd;
-use crate::stacks::freebsd_rack::FreeBsdRack;
-use crate::state::SendSide;
 use crate::tcp_state::TcpState;
 use crate::timer_outcome::TimerOutcome;
 use crate::timers::Timers;
@@ -21,43 +18,6 @@ use crate::timers::Timers;
 const MAX_PERSIST_IDLE: Duration = Duration::from_secs(7_200);
 
 impl SendSide {
-    /// Handles the persist timer.
-    pub(crate) fn on_window_timer<R: Recorder>(
-        &mut self,
-        conn: &Connection,
-        timers: &mut Timers,
-        cx: &mut Cx<'_, R>,
-    ) -> TimerOutcome {
-        match &mut self.loss_detector {
-            LossDetector::Sack(state) => {
-                FreeBsd::new(&mut self.sender, state).timer_persist(conn, timers, cx.now)
-            }
-            LossDetector::FreeBsdRack(state) => {
-                FreeBsdRack::new(&mut self.sender, state).timeout_persist(conn, timers, cx.now)
-            }
-            LossDetector::RackTlp(_) | LossDetector::NewReno => {
-                self.sender.on_probe_timer(conn, timers, cx)
-            }
-        }
-    }
-
-    /// Handles the keepalive timer.
-    pub(crate) fn on_keepalive_timer(
-        &mut self,
-        conn: &Connection,
-        timers: &mut Timers,
-        now: Instant,
-    ) -> TimerOutcome {
-        match &mut self.loss_detector {
-            LossDetector::FreeBsdRack(state) => {
-                FreeBsdRack::new(&mut self.sender, state).timeout_keepalive(conn, timers, now)
-            }
-            LossDetector::Sack(_) | LossDetector::RackTlp(_) | LossDetector::NewReno => {
-                self.sender.keep_alive(conn, timers, now)
-            }
-        }
-    }
-
     /// Sets the persist timer, unless it runs, if data is waiting, nothing is in flight and the
     /// window prevents sending.
     pub(crate) fn watch_window<R: Recorder>(
@@ -92,7 +52,7 @@ impl SendSide {
 
 impl Sender {
     /// Probes the window (tcp_probe_timer; RFC 9293 section 3.8.6.1).
-    fn on_probe_timer<R: Recorder>(
+    pub(crate) fn on_zero_window_timer<R: Recorder>(
         &mut self,
         conn: &Connection,
         timers: &mut Timers,
@@ -131,7 +91,12 @@ impl Sender {
     }
 
     /// Handles the keepalive timer.
-    fn keep_alive(&mut self, conn: &Connection, timers: &mut Timers, now: Instant) -> TimerOutcome {
+    pub(crate) fn keep_alive(
+        &mut self,
+        conn: &Connection,
+        timers: &mut Timers,
+        now: Instant,
+    ) -> TimerOutcome {
         let Some(keepalive) = conn.cfg.keepalive.as_deref().copied() else {
             return TimerOutcome::Nothing;
         };

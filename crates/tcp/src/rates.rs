@@ -21,8 +21,8 @@ use recovery::delivery_rate::{DeliveryRateSample, DeliveryRates};
 use units::{Duration, Instant, Offset, unlikely};
 
 use crate::connection::Connection;
+use crate::send_side::SendSide;
 use crate::sender::Sender;
-use crate::state::SendSide;
 use crate::timers::Timers;
 pub(crate) use state::{AckDelivery, RateState};
 

@@ -12,7 +12,7 @@ use units::{Duration, Instant};
 
 use crate::connection::Connection;
 use crate::profile::DelayedAckRule;
-use crate::state::ReceiveSide;
+use crate::receive_side::ReceiveSide;
 use crate::timers::Timers;
 
 /// Duplicate ACKs sent at once for each value of `rcv_nxt` (`TCP_FASTRETRANS_THRESH`).

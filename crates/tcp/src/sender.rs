@@ -11,12 +11,12 @@ use units::{Duration, Instant, Offset};
 
 use crate::config::TcpConfig;
 use crate::ecn::EcnSender;
-use crate::endpoint::TcpTotals;
 use crate::fast_open::state::FastOpenState;
 use crate::output::call::{Pacing, PacketBatch, WriteCall};
 use crate::profile::RtoRule;
 use crate::rates::state::RateState;
 use crate::send_buffer::SendBuffer;
+use crate::totals::TcpTotals;
 
 /// What the sending side of every stack has: the sequence variables, the segments outstanding, the
 /// controller. A stack owns the rest.

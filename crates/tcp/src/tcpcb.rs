@@ -4,7 +4,6 @@ use cc::Controller;
 use recovery::RttEstimator;
 
 use crate::endpoint::TcpEndpoint;
-use crate::loss::LossDetector;
 
 /// `snd_ssthresh` while unset (`TCP_MAXWIN << TCP_MAX_WINSHIFT`).
 const SSTHRESH_UNSET: u64 = 65_535 << 14;
@@ -36,8 +35,6 @@ impl TcpEndpoint {
         }
         see("sbcc", snd.buffer.used());
         see("hiwat", snd.buffer.capacity());
-        if let LossDetector::Sack(loss) = &snd.loss_detector {
-            loss.inspect(&mut see);
-        }
+        snd.stack.inspect(&mut see);
     }
 }

@@ -10,11 +10,9 @@ use units::{Bytes, unlikely};
 
 use crate::connection::Connection;
 use crate::endpoint::TcpEndpoint;
-use crate::loss::LossDetector;
 use crate::output::call::PacketBatch;
-use crate::stacks::freebsd::FreeBsd;
-use crate::stacks::freebsd_rack::FreeBsdRack;
-use crate::state::SendSide;
+use crate::send_side::SendSide;
+use crate::stacks::Stack;
 use crate::tcp_state::TcpState;
 use crate::timer_outcome::TimerOutcome;
 use crate::timers::Timers;
@@ -34,12 +32,7 @@ impl TcpEndpoint {
                 conn.state = TcpState::Closed;
                 return;
             }
-            Purpose::Retransmit => match &mut snd.loss_detector {
-                LossDetector::Sack(state) if conn.synchronised() => {
-                    FreeBsd::new(&mut snd.sender, state).timer_rexmt(conn, timers, cx)
-                }
-                _ => snd.on_retransmit_timer(conn, timers, cx),
-            },
+            Purpose::Retransmit => snd.on_retransmit_timer(conn, timers, cx),
             Purpose::Persist => snd.on_window_timer(conn, timers, cx),
             Purpose::Keepalive => snd.on_keepalive_timer(conn, timers, cx.now),
             Purpose::Reorder => return snd.on_reorder_timer(conn, timers, cx),
@@ -95,18 +88,8 @@ impl TcpEndpoint {
 }
 
 impl SendSide {
-    /// Handles an entry of the wheel of FreeBSD's RACK stack; false if the timer is not one.
-    fn on_wheel(&mut self, purpose: Purpose) -> bool {
-        match &mut self.loss_detector {
-            LossDetector::FreeBsdRack(state) => {
-                FreeBsdRack::new(&mut self.sender, state).on_wheel(purpose)
-            }
-            LossDetector::Sack(_) | LossDetector::RackTlp(_) | LossDetector::NewReno => false,
-        }
-    }
-
     /// tcp_retransmit_timer of Linux; RFC 6298 section 5.
-    fn on_retransmit_timer<R: Recorder>(
+    pub(crate) fn retransmit_timer<R: Recorder>(
         &mut self,
         conn: &Connection,
         timers: &mut Timers,
@@ -150,7 +133,7 @@ impl SendSide {
         }
         // tcp_enter_loss marks losses first, and sets the window to the packets then in flight plus
         // one.
-        let timed = matches!(self.loss_detector, LossDetector::RackTlp(_));
+        let timed = matches!(self.stack, Stack::RackTlp(_));
         let marks_first = timed && rules.timeout_marks_first;
         if marks_first {
             self.rack_tlp_timeout(conn, timers, cx.now);
@@ -163,12 +146,12 @@ impl SendSide {
         }
         self.note(conn, cx, change, Cause::Timeout);
         self.rexmt.cwr_end = None;
-        match self.loss_detector {
-            LossDetector::RackTlp(_) if marks_first => {}
-            LossDetector::RackTlp(_) => {
+        match self.stack {
+            Stack::RackTlp(_) if marks_first => {}
+            Stack::RackTlp(_) => {
                 self.rack_tlp_timeout(conn, timers, cx.now);
             }
-            LossDetector::Sack(_) | LossDetector::NewReno | LossDetector::FreeBsdRack(_) => {
+            Stack::FreeBsd(_) | Stack::NewReno | Stack::FreeBsdRack(_) => {
                 self.nxt = self.una;
                 self.rexmt.cause = Cause::Timeout;
             }

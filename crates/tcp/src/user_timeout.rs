@@ -7,9 +7,9 @@ use units::{Duration, Instant};
 
 use crate::ack_policy::RTO_MIN;
 use crate::connection::Connection;
-use crate::loss::LossDetector;
+use crate::send_side::SendSide;
 use crate::sender::Sender;
-use crate::state::SendSide;
+use crate::stacks::Stack;
 use crate::syn_timer::TIMEOUT_MIN_TICKS;
 use crate::tcp_state::TcpState;
 use crate::timers::Timers;
@@ -24,12 +24,12 @@ const ORPHAN_RETRIES: u32 = 8;
 impl SendSide {
     /// Milliseconds since the first retransmission (`retrans_stamp`; in SYN-SENT, since the first SYN).
     fn retransmits_for(&self, conn: &Connection, now: Instant) -> u64 {
-        let since = match (&self.loss_detector, conn.state) {
+        let since = match (&self.stack, conn.state) {
             (_, TcpState::SynSent) => {
                 let opened = conn.handshake_cfg.as_ref().and_then(|config| config.opened);
                 opened.map(|at| conn.clock.timestamp(at))
             }
-            (LossDetector::RackTlp(loss), _) => loss.retrans_stamp(),
+            (Stack::RackTlp(loss), _) => loss.retrans_stamp(),
             _ => None,
         };
         since.map_or(0, |since| u64::from(conn.clock.timestamp(now).wrapping_sub(since)))

@@ -13,9 +13,9 @@ use crate::ack_policy::{AckDecision, InOrderArrival, LinuxArrival};
 use crate::connection::Connection;
 use crate::endpoint::TcpEndpoint;
 use crate::profile::{FinBeyondGap, TimeWaitRule};
+use crate::receive_side::ReceiveSide;
 use crate::receive_window::ReceivedPayload;
 use crate::sack_compression::BLOCKS_EXPECTED;
-use crate::state::ReceiveSide;
 use crate::tcp_state::TcpState;
 use crate::timers::Timers;
 

@@ -9,12 +9,12 @@ use units::ratio::scaled;
 use units::{Duration, Instant, Offset, SeqNum, unlikely};
 
 use super::SegmentPayload;
+use crate::config::TcpSide;
 use crate::connection::Connection;
-use crate::endpoint::{TcpEndpoint, TcpSide};
-use crate::loss::LossDetector;
+use crate::endpoint::TcpEndpoint;
 use crate::profile::{OldSegments, TimeWaitRule};
+use crate::receive_side::ReceiveSide;
 use crate::sender::Sender;
-use crate::state::ReceiveSide;
 use crate::tcp_state::TcpState;
 
 /// Timestamps older than this are invalid (RFC 7323 section 5.5).
@@ -222,12 +222,9 @@ impl TcpEndpoint {
             self.respond(cx);
             return;
         }
-        match self.snd.loss_detector {
-            // tcp_respond, not tcp_output: a pure ACK, whatever else could be sent.
-            LossDetector::Sack(_) => self.respond(cx),
-            LossDetector::NewReno | LossDetector::RackTlp(_) | LossDetector::FreeBsdRack(_) => {
-                self.ack_at_once();
-            }
+        match self.snd.stack.challenges_by_respond() {
+            true => self.respond(cx),
+            false => self.ack_at_once(),
         }
     }
 

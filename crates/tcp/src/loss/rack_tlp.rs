@@ -19,7 +19,7 @@ mod reneging;
 mod reno;
 mod reports;
 mod send;
-pub(super) mod state;
+pub(crate) mod state;
 mod timers;
 mod xmit_timer;
 
@@ -34,13 +34,13 @@ use recovery::rack::{RackInput, RackLosses};
 use recovery::tlp::{ProbeAck, TlpOutcome};
 use units::{Duration, Instant, Offset, unlikely};
 
-use super::LossDetector;
 use crate::connection::Connection;
 use crate::kernel_view::AppliedAck;
 use crate::rates::AckDelivery;
 use crate::received_ack::ReceivedAck;
+use crate::send_side::SendSide;
 use crate::sender::Sender;
-use crate::state::SendSide;
+use crate::stacks::Stack;
 use crate::timers::Timers;
 use deliveries::AckContext;
 use detector::RackDetector;
@@ -110,7 +110,7 @@ impl SendSide {
             || !received.blocks().is_empty()
             || duplicates > 0
             || (self.cc.uses_view() && queued > 0);
-        let probing = self.loss_detector.rack_tlp().is_some_and(|loss| loss.tlp.probing());
+        let probing = self.stack.rack_tlp().is_some_and(|loss| loss.tlp.probing());
         if !has_news && !self.measures_rates() && !echoed && !probing {
             return;
         }
@@ -162,7 +162,7 @@ impl SendSide {
         let repaired = reno && self.repairs_timeout();
         self.check_timeout(conn, cx, received, &account, duplicates, echo);
         let settled = self.settle_recovery(conn, cx, received, echo);
-        if let Some(loss) = self.loss_detector.rack_tlp() {
+        if let Some(loss) = self.stack.rack_tlp() {
             loss.holds_back = settled;
         }
         let lost = match unlikely(reno) {
@@ -172,7 +172,7 @@ impl SendSide {
         };
         let reneged = self.check_reneging(conn, timers, cx.now, advances);
         if unlikely(reneged)
-            && let Some(loss) = self.loss_detector.rack_tlp()
+            && let Some(loss) = self.stack.rack_tlp()
         {
             loss.holds_back = true;
         }
@@ -280,8 +280,8 @@ impl SendSide {
             reno_duplicates,
             recovery_point: recovering.then(|| self.cc.recovery_point()),
         };
-        let SendSide { loss_detector, sender: Sender { scoreboard, rates, .. } } = self;
-        let Some(loss) = loss_detector.rack_tlp() else { return AckAccounting::default() };
+        let SendSide { stack, sender: Sender { scoreboard, rates, .. } } = self;
+        let Some(loss) = stack.rack_tlp() else { return AckAccounting::default() };
         let rates = rates.as_deref_mut().map(|rates| &mut rates.delivery);
         let account = loss.deliver(scoreboard, rates, received, &context);
         if conn.cfg.tso && account.newly_reported > 0 {
@@ -302,7 +302,7 @@ impl SendSide {
         received: &ReceivedAck,
         account: &AckAccounting,
     ) {
-        let probing = self.loss_detector.rack_tlp().is_some_and(|loss| loss.tlp.probing());
+        let probing = self.stack.rack_tlp().is_some_and(|loss| loss.tlp.probing());
         if received.blocks().is_empty() && !probing {
             // No D-SACK, and no probe outstanding.
             return;
@@ -315,7 +315,7 @@ impl SendSide {
             dup_ack_without_sack: plain && self.changes_nothing(received),
             delivered: account.duplicates,
         };
-        let Some(loss) = self.loss_detector.rack_tlp() else { return };
+        let Some(loss) = self.stack.rack_tlp() else { return };
         let verdict = loss.on_duplicate(received, &input);
         if unlikely(verdict == TlpOutcome::RepairedLoss) && !self.cc.in_recovery() {
             self.report_repaired(cx.now, account.packets);
@@ -335,10 +335,8 @@ impl SendSide {
     }
 
     fn standing(&self, now: Instant) -> RackInput {
-        let in_recovery = match &self.loss_detector {
-            LossDetector::RackTlp(loss) => {
-                self.in_fast_recovery() || loss.episode.timeout_until.is_some()
-            }
+        let in_recovery = match &self.stack {
+            Stack::RackTlp(loss) => self.in_fast_recovery() || loss.episode.timeout_until.is_some(),
             _ => false,
         };
         RackInput {
@@ -352,15 +350,15 @@ impl SendSide {
     /// Detects losses after an acknowledgment (`on_ack`), or when the reordering timer fires.
     pub(super) fn detect_losses(&mut self, now: Instant, on_ack: bool) -> RackLosses {
         let standing = || self.standing(now);
-        let LossDetector::RackTlp(loss) = &self.loss_detector else {
+        let Stack::RackTlp(loss) = &self.stack else {
             return RackLosses::default();
         };
         if !loss.may_find_losses(&self.scoreboard) {
             return RackLosses::default();
         }
         let standing = standing();
-        let SendSide { loss_detector, sender: Sender { scoreboard, .. } } = self;
-        let Some(loss) = loss_detector.rack_tlp() else { return RackLosses::default() };
+        let SendSide { stack, sender: Sender { scoreboard, .. } } = self;
+        let Some(loss) = stack.rack_tlp() else { return RackLosses::default() };
         loss.detect(scoreboard, &standing, on_ack)
     }
 
@@ -374,7 +372,7 @@ impl SendSide {
         account: &AckAccounting,
     ) {
         let by_ack = account.acked.packets > 0 || th_ack > self.una;
-        let Some(loss) = self.loss_detector.rack_tlp() else { return };
+        let Some(loss) = self.stack.rack_tlp() else { return };
         let delivered = match loss.detector {
             RackDetector::Linux(_) => account.acked.with_sacked(&account.reported),
             RackDetector::Rfc(_) | RackDetector::External(_) if by_ack => account.acked,
@@ -385,7 +383,7 @@ impl SendSide {
         }
         if by_ack || delivered.oldest_sent().is_some() {
             self.take_rtt(conn, cx, segment, th_ack, &delivered);
-            if let Some(loss) = self.loss_detector.rack_tlp() {
+            if let Some(loss) = self.stack.rack_tlp() {
                 loss.tlp.on_rtt_sample();
             }
         }

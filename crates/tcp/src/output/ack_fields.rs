@@ -7,7 +7,7 @@ use units::{Instant, Offset, unlikely};
 
 use crate::connection::Connection;
 use crate::profile::UpdateWaits;
-use crate::state::ReceiveSide;
+use crate::receive_side::ReceiveSide;
 use crate::timers::Timers;
 
 /// What the sending side writes into a header.

@@ -7,9 +7,10 @@ use units::{Instant, SeqNum};
 
 use super::call::PacketBatch;
 use crate::connection::Connection;
-use crate::loss::LossDetector;
+use crate::receive_side::ReceiveSide;
+use crate::send_side::SendSide;
 use crate::sender::Sender;
-use crate::state::{ReceiveSide, SendSide};
+use crate::stacks::Stack;
 use crate::timers::Timers;
 
 impl SendSide {
@@ -63,9 +64,9 @@ impl SendSide {
     /// Are the timers of the flight set as of now?
     #[inline(always)]
     fn is_watched(&self, timers: &Timers, now: Instant) -> bool {
-        let planned = match &self.loss_detector {
-            LossDetector::RackTlp(loss) => loss.planned_at(now),
-            LossDetector::Sack(_) | LossDetector::NewReno | LossDetector::FreeBsdRack(_) => true,
+        let planned = match &self.stack {
+            Stack::RackTlp(loss) => loss.planned_at(now),
+            Stack::FreeBsd(_) | Stack::NewReno | Stack::FreeBsdRack(_) => true,
         };
         planned && timers.runs(Purpose::Retransmit)
     }

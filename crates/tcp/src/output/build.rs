@@ -12,14 +12,12 @@ use units::{Duration, Instant, Offset, SeqNum, unlikely};
 use super::ack_fields::SenderFields;
 use crate::connection::Connection;
 use crate::endpoint::TcpEndpoint;
-use crate::loss::LossDetector;
 use crate::profile::PushRule;
 use crate::segment_plan::SegmentPlan;
+use crate::send_side::SendSide;
 use crate::sender::Sender;
 use crate::sent;
-use crate::stacks::freebsd::FreeBsd;
-use crate::stacks::freebsd_rack::FreeBsdRack;
-use crate::state::SendSide;
+use crate::stacks::Stack;
 use crate::timers::Timers;
 
 impl TcpEndpoint {
@@ -44,7 +42,7 @@ impl TcpEndpoint {
     }
 
     /// Builds the segment and records its transmission.
-    pub(super) fn build<R: Recorder>(
+    pub(crate) fn build<R: Recorder>(
         &mut self,
         cx: &mut Cx<'_, R>,
         plan: &SegmentPlan,
@@ -114,15 +112,24 @@ impl TcpEndpoint {
 }
 
 impl SendSide {
-    /// The sequence number of a pure ACK: that of the next new byte, but for one of FreeBSD's.
+    /// Records the transmission of a planned segment.
     #[inline(always)]
-    fn pure_ack_at(&mut self) -> Offset {
-        match &mut self.loss_detector {
-            LossDetector::Sack(state) => FreeBsd::new(&mut self.sender, state).pure_ack_at(),
-            LossDetector::NewReno | LossDetector::RackTlp(_) | LossDetector::FreeBsdRack(_) => {
-                self.max
+    pub(crate) fn note_planned<R: Recorder>(
+        &mut self,
+        conn: &Connection,
+        timers: &mut Timers,
+        cx: &mut Cx<'_, R>,
+        plan: &SegmentPlan,
+    ) {
+        match plan.kind {
+            SentKind::Probe => {
+                cold_path();
+                self.note_probe(plan.at + plan.len, cx.now);
             }
+            _ if plan.len > 0 || plan.fin => self.note_sent(conn, timers, cx, plan),
+            _ => {}
         }
+        self.emit_sent(conn, cx, plan);
     }
 
     /// Records the transmission of a full segment of new data that is not the last.
@@ -143,30 +150,6 @@ impl SendSide {
         self.emit_full_sent(conn, cx, at);
     }
 
-    /// Records the transmission of a planned segment.
-    #[inline(always)]
-    fn note_built<R: Recorder>(
-        &mut self,
-        conn: &Connection,
-        timers: &mut Timers,
-        cx: &mut Cx<'_, R>,
-        plan: &SegmentPlan,
-    ) {
-        if let LossDetector::FreeBsdRack(state) = &mut self.loss_detector {
-            FreeBsdRack::new(&mut self.sender, state).sent(conn, timers, cx, plan);
-            return;
-        }
-        match plan.kind {
-            SentKind::Probe => {
-                cold_path();
-                self.note_probe(plan.at + plan.len, cx.now);
-            }
-            _ if plan.len > 0 || plan.fin => self.note_sent(conn, timers, cx, plan),
-            _ => {}
-        }
-        self.emit_sent(conn, cx, plan);
-    }
-
     /// Records the transmission of data or a FIN: advances the sequence variables, starts timers,
     /// updates counters.
     fn note_sent<R: Recorder>(
@@ -179,7 +162,7 @@ impl SendSide {
         if plan.len > 0 && self.packets_in_flight() == 0 {
             self.begin_flight(conn, cx);
         }
-        let timed = matches!(self.loss_detector, LossDetector::RackTlp(_));
+        let timed = matches!(self.stack, Stack::RackTlp(_));
         if plan.at < self.max
             && timed
             && conn.cfg.profile.rules.sending.collapses_retransmissions

@@ -5,9 +5,9 @@ use record::{Event, Recorder, SendLimit, SentKind};
 
 use crate::connection::Connection;
 use crate::profile::BurstRule;
+use crate::receive_side::ReceiveSide;
 use crate::segment_plan::SegmentPlan;
 use crate::sender::Sender;
-use crate::state::ReceiveSide;
 
 /// What limits a pass.
 #[derive(Debug, Clone, Copy)]

@@ -7,9 +7,8 @@ use units::unlikely;
 
 use crate::connection::Connection;
 use crate::endpoint::TcpEndpoint;
-use crate::loss::LossDetector;
+use crate::send_side::SendSide;
 use crate::sender::Sender;
-use crate::state::SendSide;
 use crate::tcp_state::TcpState;
 
 impl TcpEndpoint {
@@ -18,11 +17,7 @@ impl TcpEndpoint {
     #[inline(always)]
     pub(super) fn nothing_to_send(&self) -> bool {
         let snd = &self.snd;
-        let quiet = match &snd.loss_detector {
-            LossDetector::RackTlp(loss) => !loss.probe_is_due() && !snd.scoreboard.any_lost(),
-            LossDetector::FreeBsdRack(rack) => !rack.is_entered(),
-            LossDetector::Sack(_) | LossDetector::NewReno => true,
-        };
+        let quiet = snd.stack.is_quiet(&snd.scoreboard);
         self.conn.state == TcpState::Established
             && snd.nxt == snd.max
             && snd.nxt == self.snd.data_end()
@@ -62,7 +57,7 @@ impl SendSide {
 
     /// Ends a call because nothing can be sent.
     #[inline(always)]
-    pub(super) fn end_pass<R: Recorder>(
+    pub(crate) fn end_pass<R: Recorder>(
         &mut self,
         conn: &Connection,
         cx: &mut Cx<'_, R>,

@@ -16,8 +16,8 @@ use crate::connection::Connection;
 use crate::profile::{BurstRule, LinuxBursts, SendQueue};
 use crate::segment_plan::SegmentPlan;
 use crate::send_buffer::{DeviceLimits, WriteFlags, WriteQueue};
+use crate::send_side::SendSide;
 use crate::sender::Sender;
-use crate::state::SendSide;
 use crate::timers::Timers;
 
 /// Maximum payload of a burst: `GSO_LEGACY_MAX_SIZE` less room for headers, `MAX_TCP_HEADER` of a

@@ -9,11 +9,12 @@ use units::{Offset, unlikely};
 
 use super::bytes::ByteLimits;
 use crate::connection::Connection;
-use crate::loss::LossDetector;
 use crate::profile::{BurstRule, IdleCheck};
+use crate::receive_side::ReceiveSide;
 use crate::segment_plan::SegmentPlan;
+use crate::send_side::SendSide;
 use crate::sender::{ProbeSegment, Sender};
-use crate::state::{ReceiveSide, SendSide};
+use crate::stacks::Stack;
 use crate::timers::Timers;
 
 /// Maximum IP bytes of a burst (RFC 791: the length field).
@@ -69,18 +70,16 @@ impl SendSide {
 
     /// Is a tail loss probe due? Pacing does not hold it back (tcp_send_loss_probe).
     fn probe_is_due(&self) -> bool {
-        matches!(&self.loss_detector, LossDetector::RackTlp(loss) if loss.probe_is_due())
+        matches!(&self.stack, Stack::RackTlp(loss) if loss.probe_is_due())
     }
 
     /// Plans a tail loss probe or a retransmission.
     #[inline(always)]
     fn plan_retransmission(&mut self, conn: &Connection) -> Option<SegmentPlan> {
         let any = self.cc.in_recovery()
-            || match &self.loss_detector {
-                LossDetector::RackTlp(loss) => loss.probe_is_due() || self.scoreboard.any_lost(),
-                LossDetector::Sack(_) | LossDetector::NewReno | LossDetector::FreeBsdRack(_) => {
-                    false
-                }
+            || match &self.stack {
+                Stack::RackTlp(loss) => loss.probe_is_due() || self.scoreboard.any_lost(),
+                Stack::FreeBsd(_) | Stack::NewReno | Stack::FreeBsdRack(_) => false,
             };
         if any { self.plan_due_retransmission(conn) } else { None }
     }
@@ -100,10 +99,8 @@ impl SendSide {
     /// Plans a retransmission of the segment at `snd_una`, whatever the windows allow.
     fn plan_head_retransmission(&self, conn: &Connection, cause: Cause) -> SegmentPlan {
         let data_end = self.data_end();
-        let end = match &self.loss_detector {
-            LossDetector::RackTlp(_)
-                if conn.cfg.profile.rules.sending.collapses_retransmissions =>
-            {
+        let end = match &self.stack {
+            Stack::RackTlp(_) if conn.cfg.profile.rules.sending.collapses_retransmissions => {
                 self.collapsed_end(conn, self.una)
             }
             _ => (self.una + conn.mss()).min(data_end),
@@ -131,10 +128,10 @@ impl SendSide {
 
     fn limited_window(&self, conn: &Connection) -> u64 {
         let cwnd = self.cwnd();
-        // FreeBSD's base stack counts the segments released in `limited`, and sets the window
-        // itself.
-        let counts = matches!(self.loss_detector, LossDetector::Sack(_));
-        if counts || !conn.cfg.profile.limited_transmit || self.cc.in_recovery() {
+        if self.stack.counts_limited()
+            || !conn.cfg.profile.limited_transmit
+            || self.cc.in_recovery()
+        {
             return cwnd;
         }
         cwnd + u64::from(self.rexmt.limited) * conn.mss()

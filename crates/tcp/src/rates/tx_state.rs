@@ -10,8 +10,8 @@ use units::{Instant, Offset};
 use super::{RateState, narrow};
 use crate::connection::Connection;
 use crate::profile::BurstRule;
+use crate::send_side::SendSide;
 use crate::sender::Sender;
-use crate::state::SendSide;
 
 impl RateState {
     /// The flight, losses and deliveries since the newest packet of the acknowledgment was sent; `lost` in total.
@@ -38,7 +38,7 @@ impl SendSide {
 
     /// The acknowledgment up to `th_ack` may be of a tail loss probe, if one is still outstanding.
     pub(crate) fn note_probe_acked(&mut self, th_ack: Offset) {
-        let Some(loss) = self.loss_detector.rack_tlp() else { return };
+        let Some(loss) = self.stack.rack_tlp() else { return };
         let acks = loss.probe_end().is_some_and(|end| th_ack >= end);
         if let Some(rates) = &mut self.rates {
             rates.acks_probe = acks;

@@ -52,10 +52,10 @@ impl<'a> FreeBsdRack<'a> {
 }
 
 #[cfg(test)]
-impl crate::state::SendSide {
+impl crate::send_side::SendSide {
     fn rack(&self) -> &FreeBsdRackState {
-        match &self.loss_detector {
-            crate::loss::LossDetector::FreeBsdRack(rack) => rack,
+        match &self.stack {
+            crate::stacks::Stack::FreeBsdRack(rack) => rack,
             _ => panic!("not RACK"),
         }
     }

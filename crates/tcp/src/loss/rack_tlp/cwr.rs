@@ -18,7 +18,7 @@ use super::prr_state::PrrState;
 use super::recovery_state::any_retransmitted;
 use super::state::RackTlpState;
 use crate::connection::Connection;
-use crate::state::SendSide;
+use crate::send_side::SendSide;
 
 /// The connection when congestion is echoed.
 #[derive(Debug, Clone, Copy)]
@@ -78,7 +78,7 @@ impl SendSide {
             window: self.cc.control().window,
             mss: conn.mss(),
         };
-        let Some(loss) = self.loss_detector.rack_tlp() else { return };
+        let Some(loss) = self.stack.rack_tlp() else { return };
         if !loss.enter_cwr(&self.sender.scoreboard, &input) {
             return;
         }
@@ -98,7 +98,7 @@ impl SendSide {
             window: self.cc.control().window,
             mss: conn.mss(),
         };
-        let Some(loss) = self.loss_detector.rack_tlp() else { return };
+        let Some(loss) = self.stack.rack_tlp() else { return };
         if !loss.enter_cwr(&self.sender.scoreboard, &input) {
             return;
         }
@@ -114,7 +114,7 @@ impl SendSide {
         now: units::Instant,
         sign: Sign,
     ) -> WindowChange {
-        let proven = self.loss_detector.rack_tlp().is_some_and(RackTlpState::on_undo);
+        let proven = self.stack.rack_tlp().is_some_and(RackTlpState::on_undo);
         if proven {
             cold_path();
             self.cc.leave_recovery();

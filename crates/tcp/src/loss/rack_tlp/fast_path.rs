@@ -13,8 +13,8 @@ use units::Offset;
 use super::detector::RackDetector;
 use crate::connection::Connection;
 use crate::kernel_view::AppliedAck;
-use crate::loss::LossDetector;
-use crate::state::SendSide;
+use crate::send_side::SendSide;
+use crate::stacks::Stack;
 use crate::timers::Timers;
 
 impl SendSide {
@@ -29,7 +29,7 @@ impl SendSide {
         ack: Offset,
         wnd: u64,
     ) -> bool {
-        let LossDetector::RackTlp(loss) = &mut self.loss_detector else { return false };
+        let Stack::RackTlp(loss) = &mut self.stack else { return false };
         let calm_here = loss.allows_fast_path();
         let (RackDetector::Rfc(rack) | RackDetector::Linux(rack)) = &mut loss.detector else {
             return false;

@@ -15,10 +15,10 @@ use super::prr_state::PrrState;
 use super::recovery_state::any_retransmitted;
 use super::state::{AckAccounting, Frto, RackTlpState};
 use crate::connection::Connection;
-use crate::loss::LossDetector;
 use crate::received_ack::ReceivedAck;
+use crate::send_side::SendSide;
 use crate::sender::Sender;
-use crate::state::SendSide;
+use crate::stacks::Stack;
 
 /// The connection when an acknowledgment arrives after a timeout; `snd_una` has not advanced yet.
 #[derive(Debug, Clone, Copy)]
@@ -104,14 +104,14 @@ impl SendSide {
             data_end: self.data_end(),
             duplicates,
         };
-        let Some(loss) = self.loss_detector.rack_tlp() else { return };
+        let Some(loss) = self.stack.rack_tlp() else { return };
         loss.frto.new_data = false;
         if unlikely(input.th_ack > input.una && loss.timeout_is_undone(echo)) {
             let (until, frto, reno) = (loss.episode.timeout_until, loss.frto, loss.reno);
             self.undo_timeout(conn, cx);
             if reno {
                 // The state stays.
-                let Some(loss) = self.loss_detector.rack_tlp() else { return };
+                let Some(loss) = self.stack.rack_tlp() else { return };
                 (loss.episode.timeout_until, loss.frto) = (until, frto);
             }
         } else if loss.check_frto(&input, account) {
@@ -121,15 +121,15 @@ impl SendSide {
 
     /// Is this acknowledgment answered with new data only?
     pub(crate) const fn sends_new_data_only(&self) -> bool {
-        matches!(&self.loss_detector, LossDetector::RackTlp(loss) if loss.frto.sends_new_data())
+        matches!(&self.stack, Stack::RackTlp(loss) if loss.frto.sends_new_data())
     }
 
     /// Undoes a spurious timeout: restores window and threshold, and clears the loss marks
     /// (tcp_try_undo_loss).
     pub(super) fn undo_timeout<R: Recorder>(&mut self, conn: &Connection, cx: &mut Cx<'_, R>) {
         let outstanding = any_retransmitted(&self.scoreboard);
-        let SendSide { loss_detector, sender: Sender { scoreboard, rexmt, .. } } = self;
-        let Some(loss) = loss_detector.rack_tlp() else { return };
+        let SendSide { stack, sender: Sender { scoreboard, rexmt, .. } } = self;
+        let Some(loss) = stack.rack_tlp() else { return };
         loss.forget_timeout(scoreboard, outstanding);
         rexmt.timeout_stamp = None;
         let change = self.undo_reduction(conn, cx.now, Sign::SpuriousTimeout);

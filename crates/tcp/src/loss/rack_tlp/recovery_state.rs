@@ -16,8 +16,8 @@ use super::prr_state::{self, PrrState};
 use super::state::{AckAccounting, Frto, RackTlpState};
 use crate::connection::Connection;
 use crate::received_ack::ReceivedAck;
+use crate::send_side::SendSide;
 use crate::sender::Sender;
-use crate::state::SendSide;
 
 /// An acknowledgment and the recovery that it arrives in; `snd_una` has not advanced yet.
 #[derive(Debug, Clone, Copy)]
@@ -210,8 +210,8 @@ impl SendSide {
             echo,
             mss: conn.mss(),
         };
-        let SendSide { loss_detector, sender: Sender { scoreboard, rates, .. } } = self;
-        let Some(loss) = loss_detector.rack_tlp() else { return false };
+        let SendSide { stack, sender: Sender { scoreboard, rates, .. } } = self;
+        let Some(loss) = stack.rack_tlp() else { return false };
         let settled = loss.settle(scoreboard, &input);
         if settled.repaired
             && let Some(rates) = rates
@@ -257,7 +257,7 @@ impl SendSide {
             window: self.cc.control().window,
             mss: conn.mss(),
         };
-        let Some(loss) = self.loss_detector.rack_tlp() else { return };
+        let Some(loss) = self.stack.rack_tlp() else { return };
         if !loss.enter_recovery(&self.sender.scoreboard, &input) {
             return;
         }
@@ -294,7 +294,7 @@ impl SendSide {
             ssthresh,
             mss,
         };
-        let Some(loss) = self.loss_detector.rack_tlp() else { return };
+        let Some(loss) = self.stack.rack_tlp() else { return };
         if let Some(window) = loss.episode.prr.on_ack(&ack, &sums) {
             self.cc.override_window(Bytes(window));
             self.emit_window(conn, cx, Cause::Recovering);

@@ -8,8 +8,8 @@ use record::Purpose;
 use units::{Duration, Instant};
 
 use crate::connection::Connection;
-use crate::loss::LossDetector;
-use crate::state::SendSide;
+use crate::send_side::SendSide;
+use crate::stacks::Stack;
 use crate::timers::Timers;
 
 /// Minimum of the shortened timeout, in case the acknowledgments were merely reordered.
@@ -25,7 +25,7 @@ impl SendSide {
         now: Instant,
         advances: bool,
     ) -> bool {
-        let linux = matches!(&self.loss_detector, LossDetector::RackTlp(loss) if loss.detector.supports_undo());
+        let linux = matches!(&self.stack, Stack::RackTlp(loss) if loss.detector.supports_undo());
         let reneged = linux && advances && self.scoreboard.reneged();
         if reneged {
             let srtt = self.rtt.estimator.srtt().unwrap_or(Duration::ZERO);

@@ -11,16 +11,16 @@ use recovery::sendmap::SendMap;
 use units::Offset;
 
 use super::state::RackTlpState;
-use crate::loss::LossDetector;
 use crate::received_ack::ReceivedAck;
+use crate::send_side::SendSide;
 use crate::sender::Sender;
-use crate::state::SendSide;
+use crate::stacks::Stack;
 
 impl SendSide {
     /// Is this Linux without SACK?
     #[inline]
     pub(super) const fn is_reno(&self) -> bool {
-        matches!(&self.loss_detector, LossDetector::RackTlp(loss) if loss.reno)
+        matches!(&self.stack, Stack::RackTlp(loss) if loss.reno)
     }
 
     /// Takes a step without SACK, and returns the losses that it finds.
@@ -35,8 +35,8 @@ impl SendSide {
             recovering: self.in_fast_recovery(),
             recovery_point: self.cc.recovery_point(),
         };
-        let SendSide { loss_detector, sender: Sender { scoreboard, .. } } = self;
-        match loss_detector.rack_tlp() {
+        let SendSide { stack, sender: Sender { scoreboard, .. } } = self;
+        match stack.rack_tlp() {
             Some(loss) => step(loss, scoreboard, &input),
             None => RackLosses::default(),
         }
@@ -46,7 +46,7 @@ impl SendSide {
     /// point), and was it undone?
     #[inline]
     pub(super) fn holds_recovery(&self) -> bool {
-        matches!(&self.loss_detector, LossDetector::RackTlp(loss) if loss.episode.held)
+        matches!(&self.stack, Stack::RackTlp(loss) if loss.episode.held)
     }
 }
 

@@ -4,14 +4,14 @@
 
 use recovery::reordering::ReorderingMetric;
 
-use crate::loss::LossDetector;
-use crate::state::SendSide;
+use crate::send_side::SendSide;
+use crate::stacks::Stack;
 
 impl SendSide {
     /// Does the window grow on SACKs alone, since reordering was seen (tcp_may_raise_cwnd)?
     pub(super) const fn grows_on_reports(&self) -> bool {
-        match &self.loss_detector {
-            LossDetector::RackTlp(loss) => {
+        match &self.stack {
+            Stack::RackTlp(loss) => {
                 loss.detector.supports_undo() && loss.reordering.grows_on_reports()
             }
             _ => false,
@@ -20,8 +20,8 @@ impl SendSide {
 
     /// The degree of reordering, where it is measured.
     pub(crate) const fn reordering(&self) -> ReorderingMetric {
-        match &self.loss_detector {
-            LossDetector::RackTlp(loss) => loss.reordering,
+        match &self.stack {
+            Stack::RackTlp(loss) => loss.reordering,
             _ => ReorderingMetric::new(),
         }
     }

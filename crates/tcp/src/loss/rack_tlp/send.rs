@@ -6,15 +6,15 @@ use recovery::sendmap::SentSegment;
 use units::{Bytes, Instant, Offset, unlikely};
 
 use crate::connection::Connection;
-use crate::loss::LossDetector;
 use crate::profile::{BurstRule, RetransmissionRoom};
+use crate::send_side::SendSide;
 use crate::sender::Sender;
-use crate::state::SendSide;
+use crate::stacks::Stack;
 
 impl SendSide {
     /// Is the flight lost in a timeout still being retransmitted?
     pub(crate) fn repairs_timeout(&self) -> bool {
-        matches!(&self.loss_detector, LossDetector::RackTlp(loss) if loss.repairs_timeout())
+        matches!(&self.stack, Stack::RackTlp(loss) if loss.repairs_timeout())
     }
 
     /// The next lost segment to retransmit, as far as window and PRR allow: its start, its length,
@@ -29,7 +29,7 @@ impl SendSide {
         {
             sent_segment = self.cut_larger_packet(conn, &sent_segment)?;
         }
-        let LossDetector::RackTlp(loss) = &self.loss_detector else { return None };
+        let Stack::RackTlp(loss) = &self.stack else { return None };
         let start = sent_segment.start();
         let mut end = sent_segment.end().min(start + u64::from(conn.negotiated.mss));
         let collapses = conn.cfg.profile.rules.sending.collapses_retransmissions;
@@ -70,8 +70,8 @@ impl SendSide {
     /// Is nothing lost retransmitted until an acknowledgment or the pacing releases it (`REXMIT_NONE`, `REXMIT_NEW`)?
     pub(crate) fn holds_retransmissions(&self) -> bool {
         matches!(
-            &self.loss_detector,
-            LossDetector::RackTlp(loss) if loss.frto.sends_new_data() || loss.holds_back
+            &self.stack,
+            Stack::RackTlp(loss) if loss.frto.sends_new_data() || loss.holds_back
         )
     }
 
@@ -79,7 +79,7 @@ impl SendSide {
     /// retransmitted, whatever the last acknowledgment released.
     pub(crate) fn release_retransmissions(&mut self) {
         self.call.device_done = self.max;
-        if let LossDetector::RackTlp(loss) = &mut self.loss_detector {
+        if let Stack::RackTlp(loss) = &mut self.stack {
             loss.holds_back = false;
             loss.frto.release();
         }
@@ -88,7 +88,7 @@ impl SendSide {
     /// Room for new data while packets are SACKed or lost, or in recovery: the window less the data
     /// in flight. `None` where the ordinary windows apply.
     pub(crate) fn rack_tlp_room(&self) -> Option<u64> {
-        let LossDetector::RackTlp(loss) = &self.loss_detector else { return None };
+        let Stack::RackTlp(loss) = &self.stack else { return None };
         if !self.cc.in_recovery() && !self.scoreboard.knows_losses() {
             return None;
         }
@@ -104,15 +104,15 @@ impl SendSide {
 
     /// Packets in flight (tcp_packets_in_flight of Linux).
     pub(crate) fn packets_in_flight(&self) -> u64 {
-        match &self.loss_detector {
-            LossDetector::RackTlp(_) => self.scoreboard.sums().packets_in_flight(),
+        match &self.stack {
+            Stack::RackTlp(_) => self.scoreboard.sums().packets_in_flight(),
             _ => self.scoreboard.sums().all.packets,
         }
     }
 
     /// Is the probe sent now?
     pub(crate) fn probes_at(&self, now: Instant) -> bool {
-        matches!(&self.loss_detector, LossDetector::RackTlp(loss) if loss.planned_at(now))
+        matches!(&self.stack, Stack::RackTlp(loss) if loss.planned_at(now))
     }
 
     /// The tail loss probe that is due: new data if the peer's window allows it, else the last
@@ -122,7 +122,7 @@ impl SendSide {
         conn: &Connection,
     ) -> Option<(Offset, u64, bool, SentKind)> {
         let mss = conn.mss();
-        let loss = self.loss_detector.rack_tlp()?;
+        let loss = self.stack.rack_tlp()?;
         if !core::mem::take(&mut loss.probe_due) {
             return None;
         }
@@ -135,7 +135,7 @@ impl SendSide {
         let (end, repeats) = (self.max, !fresh);
         if conn.fin_wanted() && end == data_end && self.nxt == end {
             // The FIN waits for the window.
-            if let Some(loss) = self.loss_detector.rack_tlp() {
+            if let Some(loss) = self.stack.rack_tlp() {
                 loss.tlp.on_probe(end + 1, false);
             }
             return Some((end, 0, true, SentKind::Control));
@@ -144,7 +144,7 @@ impl SendSide {
         // The last packet of the queue has the FIN (tcp_send_fin).
         let fin = conn.fin_wanted() && end + unsent == data_end;
         let sent_end = if fresh { end + unsent + u64::from(fin) } else { end };
-        if let Some(loss) = self.loss_detector.rack_tlp() {
+        if let Some(loss) = self.stack.rack_tlp() {
             loss.tlp.on_probe(sent_end, repeats);
         }
         if fresh {
@@ -167,7 +167,7 @@ impl SendSide {
     ) {
         let stamp = repeated.then_some(self.last.sent).map(|at| conn.clock.timestamp(at));
         let in_recovery = self.cc.in_recovery() || self.holds_recovery();
-        let Some(loss) = self.loss_detector.rack_tlp() else { return };
+        let Some(loss) = self.stack.rack_tlp() else { return };
         if let Some(stamp) = stamp {
             loss.episode.undo.on_retransmitted(packets, stamp);
         }

@@ -16,10 +16,10 @@ use super::prr_state::PrrState;
 use super::recovery_state::any_retransmitted;
 use super::state::{AckAccounting, Frto, RackTlpState};
 use crate::connection::Connection;
-use crate::loss::LossDetector;
 use crate::profile::ProbeRule;
+use crate::send_side::SendSide;
 use crate::sender::Sender;
-use crate::state::SendSide;
+use crate::stacks::Stack;
 use crate::tcp_state::TcpState;
 use crate::timers::Timers;
 
@@ -95,7 +95,7 @@ impl SendSide {
         timers: &mut Timers,
         cx: &mut Cx<'_, R>,
     ) {
-        if let Some(loss) = self.loss_detector.rack_tlp() {
+        if let Some(loss) = self.stack.rack_tlp() {
             loss.holds_back = false;
         }
         self.begin_sample(conn, cx.now, false);
@@ -141,7 +141,7 @@ impl SendSide {
         }
         self.begin_sample(conn, cx.now, false);
         let one_timer = self.has_one_timer();
-        let Some(loss) = self.loss_detector.rack_tlp() else { return };
+        let Some(loss) = self.stack.rack_tlp() else { return };
         if one_timer && loss.tlp.probing() {
             // tcp_send_loss_probe: one probe is outstanding.
             self.rearm_timeout(conn, timers, cx.now, true);
@@ -156,7 +156,7 @@ impl SendSide {
             self.rearm_timeout(conn, timers, cx.now, true);
             return;
         }
-        let Some(loss) = self.loss_detector.rack_tlp() else { return };
+        let Some(loss) = self.stack.rack_tlp() else { return };
         loss.probe_due = true;
         // The probe itself schedules no other.
         loss.planned = Some(cx.now);
@@ -200,7 +200,7 @@ impl SendSide {
     /// Whether a probe may be scheduled; `None` if its time is unchanged.
     #[inline(always)]
     fn unplanned_probe(&self, now: Instant) -> Option<bool> {
-        let LossDetector::RackTlp(loss) = &self.loss_detector else { return None };
+        let Stack::RackTlp(loss) = &self.stack else { return None };
         let quiet = self.may_probe();
         let settled = self.scoreboard.sums().all.packets > 1 || loss.tlp.probing();
         if quiet && settled && loss.planned == Some(now) {
@@ -213,7 +213,7 @@ impl SendSide {
     /// Do the conditions of a tail loss probe hold?
     #[inline(always)]
     pub(super) fn may_probe(&self) -> bool {
-        let LossDetector::RackTlp(loss) = &self.loss_detector else { return false };
+        let Stack::RackTlp(loss) = &self.stack else { return false };
         let sums = self.scoreboard.sums();
         sums.all.packets > 0
             && (sums.sacked.packets | sums.lost.packets) == 0
@@ -257,7 +257,7 @@ impl SendSide {
             rto = if left > Duration::ZERO { left } else { rto };
         }
         let (delay, paced) = (self.pacing_delay(conn, now), self.rates.is_some());
-        let Some(loss) = self.loss_detector.rack_tlp() else { return };
+        let Some(loss) = self.stack.rack_tlp() else { return };
         if !quiet || !conn.cfg.profile.loss_probes {
             loss.planned = None;
             timers.stop(Purpose::LossProbe);
@@ -303,8 +303,8 @@ impl SendSide {
             in_cwr: self.rexmt.cwr_end.is_some(),
             recovery_point,
         };
-        let SendSide { loss_detector, sender: Sender { scoreboard, rates, .. } } = self;
-        let Some(loss) = loss_detector.rack_tlp() else { return };
+        let SendSide { stack, sender: Sender { scoreboard, rates, .. } } = self;
+        let Some(loss) = stack.rack_tlp() else { return };
         if loss.on_timeout(scoreboard, &input)
             && let Some(rates) = rates
         {
@@ -329,7 +329,7 @@ impl SendSide {
     pub(crate) fn begin_mtu_repair(&mut self) {
         let (outstanding, max) = (any_retransmitted(&self.scoreboard), self.max);
         self.rexmt.cwr_end = None;
-        let LossDetector::RackTlp(loss) = &mut self.loss_detector else { return };
+        let Stack::RackTlp(loss) = &mut self.stack else { return };
         loss.frto = Frto::OFF;
         loss.holds_back = false;
         loss.episode.held = false;

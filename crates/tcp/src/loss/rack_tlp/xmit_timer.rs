@@ -12,9 +12,9 @@ use super::LINUX_TIMEOUT_MIN;
 use super::detector::RackDetector;
 use super::state::AckAccounting;
 use crate::connection::Connection;
-use crate::loss::LossDetector;
+use crate::send_side::SendSide;
 use crate::sender::Sender;
-use crate::state::SendSide;
+use crate::stacks::Stack;
 use crate::timers::Timers;
 
 /// tcp_rto_delta_us, in whole microseconds: what is left of the timeout `rto` of the first packet in
@@ -27,7 +27,7 @@ pub(super) fn rto_left(sent: Instant, rto: Duration, now: Instant) -> Duration {
 impl SendSide {
     /// Does the system have a single timer, as Linux does?
     pub(crate) fn has_one_timer(&self) -> bool {
-        matches!(&self.loss_detector, LossDetector::RackTlp(loss) if matches!(loss.detector, RackDetector::Linux(_)))
+        matches!(&self.stack, Stack::RackTlp(loss) if matches!(loss.detector, RackDetector::Linux(_)))
     }
 
     /// Sets the timer after an acknowledgment. `reordering`: the reordering timeout, if packets may
@@ -46,7 +46,7 @@ impl SendSide {
             let ticks = conn.clock.ticks(after + LINUX_TIMEOUT_MIN);
             let expires = conn.clock.tick(now) + ticks;
             let at = conn.clock.timer_at(now, ticks);
-            if let LossDetector::RackTlp(loss) = &mut self.loss_detector {
+            if let Stack::RackTlp(loss) = &mut self.stack {
                 // __mod_timer leaves a pending timer of the same time in its bucket, however long that is.
                 let pending = timers.runs(Purpose::Reorder);
                 if !pending || loss.reorder_expires != expires as u16 {

@@ -19,8 +19,8 @@ use super::FreeBsd;
 use crate::connection::Connection;
 use crate::loss::DUP_THRESHOLD;
 use crate::profile::{DuplicateRule, LimitedTransmitRule, SackRule};
+use crate::receive_side::ReceiveSide;
 use crate::received_ack::ReceivedAck;
-use crate::state::ReceiveSide;
 use crate::tcp_state::TcpState;
 use crate::timers::Timers;
 

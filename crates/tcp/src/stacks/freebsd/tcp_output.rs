@@ -14,9 +14,9 @@ use units::{Instant, Offset, unlikely};
 use super::FreeBsd;
 use crate::connection::Connection;
 use crate::output::ack_fields::SenderFields;
+use crate::receive_side::ReceiveSide;
 use crate::sender::FlightEstimate;
 use crate::sent;
-use crate::state::ReceiveSide;
 use crate::timers::Timers;
 
 /// The segment that a pass of the base stack sends.

@@ -10,8 +10,8 @@ use super::FreeBsdRack;
 use super::hpts_timer::purpose_of;
 use crate::connection::Connection;
 use crate::output::bytes::ByteLimits;
+use crate::receive_side::ReceiveSide;
 use crate::segment_plan::SegmentPlan;
-use crate::state::ReceiveSide;
 use crate::timers::Timers;
 
 /// How a call of rack_output begins.

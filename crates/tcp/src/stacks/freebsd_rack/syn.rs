@@ -8,8 +8,8 @@ use recovery::{RttEstimator, RttInput, RttMeasurement};
 use units::{Duration, Instant, Offset, unlikely};
 
 use super::FreeBsdRack;
+use crate::config::TcpSide;
 use crate::connection::Connection;
-use crate::endpoint::TcpSide;
 use crate::sender::Sender;
 
 /// The round trip of a SYN, in microseconds: by its transmission time and by its timestamp echo.

@@ -1,77 +1,14 @@
-//! The two sides of a connection: what it sends and what it receives (the send and receive sequence
-//! variables of RFC 9293 section 3.3.1, and the variables that each system adds).
-
-use core::ops::{Deref, DerefMut};
+//! What a connection receives (the receive sequence variables of RFC 9293 section 3.3.1, and the
+//! variables that each system adds).
 
 use recovery::lazy::{InitialValue, LazyBox};
 use units::{Instant, Offset, SeqNum};
 
 use crate::ack_policy::DelayedAckPolicy;
-use crate::config::TcpConfig;
 use crate::ecn::EcnReceiver;
-use crate::loss::LossDetector;
-use crate::profile::TcpProfile;
 use crate::reassembly::Reassembly;
 use crate::receive_window::ReceiveWindow;
 use crate::sack_report::SackReport;
-use crate::sender::Sender;
-use crate::stacks::freebsd_rack::FreeBsdRack;
-use crate::stacks::freebsd_rack::syn::SynRtt;
-
-/// What a connection sends, by its stack. Its steps read
-/// [`Connection`](crate::connection::Connection) and set timers; they do not reach the receiving
-/// side.
-#[derive(Debug, Clone, serde::Deserialize, serde::Serialize)]
-pub(crate) struct SendSide {
-    pub(crate) sender: Sender,
-    /// Loss detection and its state.
-    pub(crate) loss_detector: LossDetector,
-}
-
-impl Deref for SendSide {
-    type Target = Sender;
-
-    #[inline(always)]
-    fn deref(&self) -> &Sender {
-        &self.sender
-    }
-}
-
-impl DerefMut for SendSide {
-    #[inline(always)]
-    fn deref_mut(&mut self) -> &mut Sender {
-        &mut self.sender
-    }
-}
-
-impl SendSide {
-    /// The sending side of a connection that is not open.
-    pub(crate) fn new(cfg: &TcpConfig) -> Self {
-        Self { sender: Sender::new(cfg), loss_detector: LossDetector::NewReno }
-    }
-
-    /// Begins loss detection once the handshake is complete; `sack`: SACK was negotiated.
-    pub(crate) fn begin_loss_detection(&mut self, profile: &TcpProfile, sack: bool) {
-        self.loss_detector = LossDetector::new(profile, sack);
-        self.settle_flight();
-    }
-
-    /// Passes the round trip of the SYN to the stack that measures it.
-    pub(crate) fn take_syn(&mut self, syn: Option<SynRtt>) {
-        match (&mut self.loss_detector, syn) {
-            (LossDetector::FreeBsdRack(state), Some(syn)) => {
-                FreeBsdRack::new(&mut self.sender, state).established(syn);
-            }
-            (LossDetector::Sack(_) | LossDetector::RackTlp(_) | LossDetector::NewReno, _)
-            | (LossDetector::FreeBsdRack(_), None) => {}
-        }
-    }
-
-    /// Corrects the estimate of the bytes in flight after a change of the stack's own scoreboard.
-    pub(crate) fn settle_flight(&mut self) {
-        self.sender.flight = self.loss_detector.flight();
-    }
-}
 
 /// What a connection receives: the data in order and out of order, the window, and when it is
 /// acknowledged.
