@@ -79,6 +79,14 @@ fn collect(
     Ok(())
 }
 
+/// Is it compiled for tests only?
+pub(crate) fn is_test(attributes: &[syn::Attribute]) -> bool {
+    attributes.iter().any(|attribute| {
+        let test = |list: &syn::MetaList| list.tokens.to_string() == "test";
+        attribute.path().is_ident("cfg") && attribute.meta.require_list().is_ok_and(test)
+    })
+}
+
 /// Collects the modules that one module imports.
 struct Imports<'a> {
     here: &'a ModuleName,
@@ -193,15 +201,40 @@ impl ModuleGraph {
 mod tests {
     use super::*;
 
-    /// The largest circle that the endpoint of TCP may have: more, and no part can be changed alone.
+    /// The largest circle that a crate may have: with a larger one no part can be changed alone.
     const MOST: usize = 6;
 
+    /// Crates with a larger one, which may not grow and has to shrink to its number.
+    const EXCEPTIONS: &[(&str, usize)] = &[
+        ("ackclock", 17),
+        ("charts", 7),
+        ("diagnose", 24),
+        ("export", 10),
+        ("ingest", 16),
+        ("logs", 9),
+        ("packet", 8),
+        ("quic", 8),
+        ("runner", 7),
+        ("scenario", 12),
+        ("script", 7),
+        ("trace", 8),
+    ];
+
     #[test]
-    fn the_endpoint_of_tcp_has_no_large_import_circle() {
-        let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/tcp/src");
-        let circles = of(&sources).unwrap();
-        let largest = circles.first().map_or(0, Vec::len);
-        assert!(largest <= MOST, "{:?}", circles[0]);
+    fn no_crate_has_a_large_import_circle() {
+        let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates");
+        let mut names: Vec<_> = fs::read_dir(&crates).unwrap().flatten().collect();
+        names.sort_by_key(fs::DirEntry::file_name);
+        for entry in names {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let circles = of(&entry.path().join("src")).unwrap();
+            let largest = circles.first().map_or(0, Vec::len);
+            let exception = EXCEPTIONS.iter().find(|(known, _)| *known == name);
+            let most = exception.map_or(MOST, |&(_, most)| most);
+            assert!(largest <= most, "{name}: {:?}", circles[0]);
+            let lower = "lower its exception";
+            assert!(exception.is_none() || largest == most, "{name}: {largest}: {lower}");
+        }
     }
 
     #[test]

@@ -50,6 +50,7 @@ mod probe_draws;
 mod readme;
 mod release;
 mod stacks;
+mod types;
 mod words;
 mod worlds;
 mod zoo;
@@ -168,8 +169,18 @@ fn list_parts(sources: &Path) -> ExitCode {
         }
         Ok(survey) => {
             parts::describe(&survey).iter().for_each(|line| println!("{line}"));
-            survey.complaints.iter().for_each(|complaint| eprintln!("{complaint}"));
-            ExitCode::from(u8::from(!survey.complaints.is_empty()))
+            let types = types::complaints(&sources.join("../.."));
+            let complaints = types.map(|types| [survey.complaints, types].concat());
+            complaints.map_or_else(
+                |error| {
+                    eprintln!("{error}");
+                    ExitCode::from(2)
+                },
+                |complaints| {
+                    complaints.iter().for_each(|complaint| eprintln!("{complaint}"));
+                    ExitCode::from(u8::from(!complaints.is_empty()))
+                },
+            )
         }
     }
 }
