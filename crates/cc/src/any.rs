@@ -4,9 +4,9 @@ use units::{Bytes, Duration, Instant, Offset};
 
 use crate::bbr3::ProbeDraw;
 use crate::contract::{
-    AckEvent, AckSample, CongestionEvent, ConnectionStart, Control, Controller, IdleEvent,
-    LostSegment, RateController, RateSample, RecoveryEnd, RttSample, WindowChange,
-    WindowController,
+    AckEvent, AckSample, CongestionEvent, ConnectionStart, Control, Controller, ControllerInputs,
+    DeclaredInputs, IdleEvent, LostSegment, RateController, RateSample, RecoveryEnd, RttSample,
+    WindowChange, WindowController,
 };
 use crate::cubic::{FreeBsdCubic, LinuxCubic, RfcCubic};
 use crate::external::{ControllerError, ExternalController};
@@ -19,9 +19,7 @@ pub struct AnyController {
     which: AnyKind,
     control: Control,
     in_recovery: bool,
-    uses_ack_samples: bool,
-    uses_srtt: bool,
-    uses_view: bool,
+    inputs: ControllerInputs,
 }
 
 /// An enum, since a scenario chooses the controller and a trait object could not be cloned.
@@ -53,55 +51,99 @@ enum AnyKind {
     Kernel(Box<KernelController>),
 }
 
-/// Calls a query of the controller inside.
-macro_rules! query {
-    ($any:expr, $cc:ident => $call:expr) => {
-        match &$any.which {
-            AnyKind::NewReno($cc) => $call,
-            AnyKind::LinuxReno($cc) => $call,
-            AnyKind::FreeBsdCubic($cc) => $call,
-            AnyKind::LinuxCubic($cc) => $call,
-            AnyKind::RfcCubic($cc) => $call,
-            AnyKind::Bbr($cc) => $call,
-            AnyKind::Bbr3($cc) => $call,
-            AnyKind::BbrDraft($cc) => $call,
-            AnyKind::Piloted($cc) => $call,
-            AnyKind::Kernel($cc) => $call,
+/// Defines the calls of the controller inside, from the one list of controllers: those driven by
+/// acknowledgments (`window`), by delivery rates (`rate`), or by either (`kernel`).
+///
+/// - `query!` asks it.
+/// - `notify!` passes an event, and caches its output.
+/// - `notify_window!` and `notify_rate!` pass an event that the other kind does not have: `$none`.
+macro_rules! controllers {
+    ($d:tt window [$($window:ident)*] rate [$($rate:ident)*] kernel [$($kernel:ident)*]) => {
+        macro_rules! query {
+            ($d any:expr, $d cc:ident => $d call:expr) => {
+                match &$d any.which {
+                    $(AnyKind::$window($d cc) => $d call,)*
+                    $(AnyKind::$rate($d cc) => $d call,)*
+                    $(AnyKind::$kernel($d cc) => $d call,)*
+                }
+            };
+        }
+
+        macro_rules! notify {
+            ($d any:expr, $d cc:ident => $d call:expr) => {{
+                let (result, control, in_recovery) = match &mut $d any.which {
+                    $(AnyKind::$window($d cc) => ($d call, $d cc.control(), $d cc.in_recovery()),)*
+                    $(AnyKind::$rate($d cc) => ($d call, $d cc.control(), $d cc.in_recovery()),)*
+                    $(AnyKind::$kernel($d cc) => ($d call, $d cc.control(), $d cc.in_recovery()),)*
+                };
+                $d any.control = control;
+                $d any.in_recovery = in_recovery;
+                result
+            }};
+        }
+
+        macro_rules! notify_window {
+            ($d any:expr, $d cc:ident => $d call:expr $d (, $d none:expr)?) => {{
+                let (result, control, in_recovery) = match &mut $d any.which {
+                    $(AnyKind::$window($d cc) => ($d call, $d cc.control(), $d cc.in_recovery()),)*
+                    $(AnyKind::$kernel($d cc) => ($d call, $d cc.control(), $d cc.in_recovery()),)*
+                    $(AnyKind::$rate(_))|* => return $d ($d none)?,
+                };
+                $d any.control = control;
+                $d any.in_recovery = in_recovery;
+                result
+            }};
+        }
+
+        macro_rules! notify_rate {
+            ($d any:expr, $d cc:ident => $d call:expr $d (, $d none:expr)?) => {{
+                let (result, control, in_recovery) = match &mut $d any.which {
+                    $(AnyKind::$rate($d cc) => ($d call, $d cc.control(), $d cc.in_recovery()),)*
+                    $(AnyKind::$kernel($d cc) => ($d call, $d cc.control(), $d cc.in_recovery()),)*
+                    $(AnyKind::$window(_))|* => return $d ($d none)?,
+                };
+                $d any.control = control;
+                $d any.in_recovery = in_recovery;
+                result
+            }};
         }
     };
 }
 
-/// Passes an event to the controller inside, and caches its output.
-macro_rules! notify {
-    ($any:expr, $cc:ident => $call:expr) => {{
-        let (result, control, in_recovery) = match &mut $any.which {
-            AnyKind::NewReno($cc) => ($call, $cc.control(), $cc.in_recovery()),
-            AnyKind::LinuxReno($cc) => ($call, $cc.control(), $cc.in_recovery()),
-            AnyKind::FreeBsdCubic($cc) => ($call, $cc.control(), $cc.in_recovery()),
-            AnyKind::LinuxCubic($cc) => ($call, $cc.control(), $cc.in_recovery()),
-            AnyKind::RfcCubic($cc) => ($call, $cc.control(), $cc.in_recovery()),
-            AnyKind::Bbr($cc) => ($call, $cc.control(), $cc.in_recovery()),
-            AnyKind::Bbr3($cc) => ($call, $cc.control(), $cc.in_recovery()),
-            AnyKind::BbrDraft($cc) => ($call, $cc.control(), $cc.in_recovery()),
-            AnyKind::Piloted($cc) => ($call, $cc.control(), $cc.in_recovery()),
-            AnyKind::Kernel($cc) => ($call, $cc.control(), $cc.in_recovery()),
-        };
-        $any.control = control;
-        $any.in_recovery = in_recovery;
-        result
-    }};
+controllers!($
+    window [NewReno LinuxReno FreeBsdCubic LinuxCubic RfcCubic Piloted]
+    rate [Bbr Bbr3 BbrDraft]
+    kernel [Kernel]
+);
+
+/// Makes a controller of each kind.
+macro_rules! convert {
+    ($($kind:ident($type:ty) = $hold:expr;)*) => {
+        $(impl From<$type> for AnyController {
+            fn from(cc: $type) -> Self {
+                Self::new(AnyKind::$kind($hold(cc)), <$type as DeclaredInputs>::INPUTS)
+            }
+        })*
+    };
+}
+
+convert! {
+    NewReno(NewReno) = Box::new;
+    LinuxReno(LinuxReno) = core::convert::identity;
+    FreeBsdCubic(FreeBsdCubic) = Box::new;
+    LinuxCubic(LinuxCubic) = Box::new;
+    RfcCubic(RfcCubic) = Box::new;
+    Bbr(Bbr) = Box::new;
+    Bbr3(Bbr3) = Box::new;
+    BbrDraft(BbrDraft) = Box::new;
+    Kernel(KernelController) = Box::new;
+    Piloted(ExternalController) = Box::new;
 }
 
 impl AnyController {
-    fn new(which: AnyKind) -> Self {
-        let nothing = Control { window: Bytes::ZERO, ssthresh: None, pacing: None };
-        // Inputs that other controllers ignore need not be computed.
-        let uses_ack_samples =
-            matches!(which, AnyKind::LinuxCubic(_) | AnyKind::Piloted(_) | AnyKind::Kernel(_));
-        let uses_srtt = !matches!(which, AnyKind::LinuxReno(_) | AnyKind::LinuxCubic(_));
-        let uses_view = matches!(which, AnyKind::Kernel(_));
-        let (control, in_recovery) = (nothing, false);
-        let mut any = Self { which, control, in_recovery, uses_ack_samples, uses_srtt, uses_view };
+    fn new(which: AnyKind, inputs: ControllerInputs) -> Self {
+        let control = Control { window: Bytes::ZERO, ssthresh: None, pacing: None };
+        let mut any = Self { which, control, in_recovery: false, inputs };
         any.control = query!(any, cc => cc.control());
         any.in_recovery = query!(any, cc => cc.in_recovery());
         any
@@ -110,28 +152,7 @@ impl AnyController {
     /// True if it uses [`WindowController::on_ack_sample`].
     #[inline]
     pub const fn uses_ack_samples(&self) -> bool {
-        self.uses_ack_samples
-    }
-
-    /// True if it ignores an acknowledgment because the window does not limit the flight
-    /// ([`AckEvent::window_limited`], [`AckEvent::max_packets_out`]). Linux's controllers then need
-    /// no call.
-    #[inline(always)]
-    pub fn ignores_ack(&self, window_limited: bool, max_packets_out: u32) -> bool {
-        match &self.which {
-            AnyKind::LinuxReno(cc) => cc.ignores_ack(window_limited, max_packets_out),
-            AnyKind::LinuxCubic(cc) => cc.ignores_ack(window_limited, max_packets_out),
-            _ => false,
-        }
-    }
-
-    /// `t_bytes_acked` of FreeBSD's controllers; `None` for others.
-    pub fn bytes_acked(&self) -> Option<u32> {
-        match &self.which {
-            AnyKind::NewReno(cc) => Some(cc.bytes_acked()),
-            AnyKind::FreeBsdCubic(cc) => Some(cc.bytes_acked()),
-            _ => None,
-        }
+        self.inputs.ack_samples
     }
 
     /// Error of a user-defined controller, if it failed.
@@ -146,7 +167,7 @@ impl AnyController {
     /// True if it uses [`AckEvent::srtt`].
     #[inline]
     pub const fn uses_srtt(&self) -> bool {
-        self.uses_srtt
+        self.inputs.srtt
     }
 }
 
@@ -204,26 +225,15 @@ impl Controller for AnyController {
     fn recovery_point(&self) -> Offset {
         query!(self, cc => cc.recovery_point())
     }
-}
 
-/// Passes an event to the window-based controller inside, and caches its output. Rate-based ones do
-/// not have the event: `$none`.
-macro_rules! notify_window {
-    ($any:expr, $cc:ident => $call:expr $(, $none:expr)?) => {{
-        let (result, control, in_recovery) = match &mut $any.which {
-            AnyKind::NewReno($cc) => ($call, $cc.control(), $cc.in_recovery()),
-            AnyKind::LinuxReno($cc) => ($call, $cc.control(), $cc.in_recovery()),
-            AnyKind::FreeBsdCubic($cc) => ($call, $cc.control(), $cc.in_recovery()),
-            AnyKind::LinuxCubic($cc) => ($call, $cc.control(), $cc.in_recovery()),
-            AnyKind::RfcCubic($cc) => ($call, $cc.control(), $cc.in_recovery()),
-            AnyKind::Piloted($cc) => ($call, $cc.control(), $cc.in_recovery()),
-            AnyKind::Kernel($cc) => ($call, $cc.control(), $cc.in_recovery()),
-            AnyKind::Bbr(_) | AnyKind::Bbr3(_) | AnyKind::BbrDraft(_) => return $($none)?,
-        };
-        $any.control = control;
-        $any.in_recovery = in_recovery;
-        result
-    }};
+    #[inline(always)]
+    fn ignores_ack(&self, window_limited: bool, max_packets_out: u32) -> bool {
+        query!(self, cc => cc.ignores_ack(window_limited, max_packets_out))
+    }
+
+    fn t_bytes_acked(&self) -> Option<u32> {
+        query!(self, cc => cc.t_bytes_acked())
+    }
 }
 
 impl WindowController for AnyController {
@@ -250,22 +260,6 @@ impl WindowController for AnyController {
     fn on_tx_start(&mut self, ticks: u64, last_sent: u64) {
         notify_window!(self, cc => cc.on_tx_start(ticks, last_sent));
     }
-}
-
-/// Passes an event to the rate-based controller inside, and caches its output. Others do not have the event: `$none`.
-macro_rules! notify_rate {
-    ($any:expr, $cc:ident => $call:expr $(, $none:expr)?) => {{
-        let (result, control, in_recovery) = match &mut $any.which {
-            AnyKind::Bbr($cc) => ($call, $cc.control(), $cc.in_recovery()),
-            AnyKind::Bbr3($cc) => ($call, $cc.control(), $cc.in_recovery()),
-            AnyKind::BbrDraft($cc) => ($call, $cc.control(), $cc.in_recovery()),
-            AnyKind::Kernel($cc) => ($call, $cc.control(), $cc.in_recovery()),
-            _ => return $($none)?,
-        };
-        $any.control = control;
-        $any.in_recovery = in_recovery;
-        result
-    }};
 }
 
 /// Passes an event to the controller in C inside, and caches its output. Others do not have the event: `$none`.
@@ -362,7 +356,7 @@ impl AnyController {
     /// True if it is one, which needs [`AnyController::view`] before each event.
     #[inline]
     pub const fn uses_view(&self) -> bool {
-        self.uses_view
+        self.inputs.view
     }
 
     /// The controller, if it is one.
@@ -475,65 +469,5 @@ impl RateBased<'_> {
             Self::BbrDraft(cc) => cc.windows_buffered(),
             Self::Kernel(cc) => cc.windows_buffered(),
         }
-    }
-}
-
-impl From<NewReno> for AnyController {
-    fn from(cc: NewReno) -> Self {
-        Self::new(AnyKind::NewReno(Box::new(cc)))
-    }
-}
-
-impl From<LinuxReno> for AnyController {
-    fn from(cc: LinuxReno) -> Self {
-        Self::new(AnyKind::LinuxReno(cc))
-    }
-}
-
-impl From<FreeBsdCubic> for AnyController {
-    fn from(cc: FreeBsdCubic) -> Self {
-        Self::new(AnyKind::FreeBsdCubic(Box::new(cc)))
-    }
-}
-
-impl From<LinuxCubic> for AnyController {
-    fn from(cc: LinuxCubic) -> Self {
-        Self::new(AnyKind::LinuxCubic(Box::new(cc)))
-    }
-}
-
-impl From<RfcCubic> for AnyController {
-    fn from(cc: RfcCubic) -> Self {
-        Self::new(AnyKind::RfcCubic(Box::new(cc)))
-    }
-}
-
-impl From<Bbr> for AnyController {
-    fn from(cc: Bbr) -> Self {
-        Self::new(AnyKind::Bbr(Box::new(cc)))
-    }
-}
-
-impl From<Bbr3> for AnyController {
-    fn from(cc: Bbr3) -> Self {
-        Self::new(AnyKind::Bbr3(Box::new(cc)))
-    }
-}
-
-impl From<BbrDraft> for AnyController {
-    fn from(cc: BbrDraft) -> Self {
-        Self::new(AnyKind::BbrDraft(Box::new(cc)))
-    }
-}
-
-impl From<KernelController> for AnyController {
-    fn from(cc: KernelController) -> Self {
-        Self::new(AnyKind::Kernel(Box::new(cc)))
-    }
-}
-
-impl From<ExternalController> for AnyController {
-    fn from(cc: ExternalController) -> Self {
-        Self::new(AnyKind::Piloted(Box::new(cc)))
     }
 }

@@ -24,8 +24,9 @@ use serde::{Deserialize, Serialize};
 use units::{Bytes, Duration, Instant, Offset, RandomStream, Rate};
 
 use crate::contract::{
-    AckEvent, CongestionEvent, CongestionSignal, ConnectionStart, Control, Controller, Growth,
-    IdleEvent, RateController, RateSample, RecoveryEnd, WindowChange,
+    AckEvent, CongestionEvent, CongestionSignal, ConnectionStart, Control, Controller,
+    ControllerInputs, DeclaredInputs, Growth, IdleEvent, RateController, RateSample, RecoveryEnd,
+    WindowChange,
 };
 
 use aggregation::AckAggregation;
@@ -282,6 +283,10 @@ impl Bbr {
         self.long_term.lose(event.lost);
         self.sample_long_term(true, false);
     }
+}
+
+impl DeclaredInputs for Bbr {
+    const INPUTS: ControllerInputs = ControllerInputs::SRTT;
 }
 
 impl Controller for Bbr {

@@ -336,6 +336,32 @@ pub enum WindowChange {
     RecoveryEnded,
 }
 
+/// Inputs that cost the stack something: it provides them only to controllers that use them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
+pub struct ControllerInputs {
+    /// RTT samples ([`WindowController::on_ack_sample`]).
+    pub ack_samples: bool,
+    /// The smoothed round trip ([`AckEvent::srtt`]).
+    pub srtt: bool,
+    /// What the stack owns, before each event ([`crate::AnyController::view`]).
+    pub view: bool,
+}
+
+impl ControllerInputs {
+    /// Neither samples nor round trips.
+    pub const NONE: Self = Self { ack_samples: false, srtt: false, view: false };
+    /// The smoothed round trip.
+    pub const SRTT: Self = Self { srtt: true, ..Self::NONE };
+    /// RTT samples.
+    pub const ACK_SAMPLES: Self = Self { ack_samples: true, ..Self::NONE };
+}
+
+/// A controller that declares its inputs, as [`crate::AnyController`] requires.
+pub trait DeclaredInputs {
+    /// The inputs that it uses; others never come.
+    const INPUTS: ControllerInputs;
+}
+
 /// What every congestion controller has. A controller is also a [`WindowController`] or a
 /// [`RateController`].
 pub trait Controller: Clone + Debug {
@@ -380,6 +406,20 @@ pub trait Controller: Clone + Debug {
 
     /// Recovery ends once `snd_una` reaches this offset (`snd_recover`, Linux `high_seq`).
     fn recovery_point(&self) -> Offset;
+
+    /// True if it ignores an acknowledgment because the window does not limit the flight
+    /// ([`AckEvent::window_limited`], [`AckEvent::max_packets_out`]). Linux's controllers then need no
+    /// call.
+    #[inline(always)]
+    fn ignores_ack(&self, window_limited: bool, max_packets_out: u32) -> bool {
+        let _ = (window_limited, max_packets_out);
+        false
+    }
+
+    /// Bytes counted towards the next segment of growth by FreeBSD's controllers; `None` for others.
+    fn t_bytes_acked(&self) -> Option<u32> {
+        None
+    }
 }
 
 /// A controller whose window follows acknowledgments and losses. The stack paces by the window, and its

@@ -19,7 +19,8 @@ use units::{Bytes, Duration, Instant, Offset, Rate};
 
 use crate::contract::{
     AckEvent, AckSample, CongestionEvent, CongestionSignal, ConnectionStart, Control, Controller,
-    Growth, IdleEvent, RecoveryEnd, RttSample, WindowChange, WindowController,
+    ControllerInputs, DeclaredInputs, Growth, IdleEvent, RecoveryEnd, RttSample, WindowChange,
+    WindowController,
 };
 use crate::kernel::KernelLibrary;
 use crate::{AnyController, LinuxReno, NewReno};
@@ -237,6 +238,11 @@ impl ExternalController {
         let decision = self.call_hook(|pilot| pilot.on_report(&report));
         self.apply(decision);
     }
+}
+
+impl DeclaredInputs for ExternalController {
+    const INPUTS: ControllerInputs =
+        ControllerInputs { ack_samples: true, ..ControllerInputs::SRTT };
 }
 
 impl Controller for ExternalController {

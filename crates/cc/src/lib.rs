@@ -37,8 +37,9 @@ pub use bbr_draft::BbrDraft;
 pub use bbr3::Bbr3;
 pub use contract::{
     AckEvent, AckSample, CongestionEvent, CongestionSignal, ConnectionStart, Control, Controller,
-    DeliveryRate, Growth, IdleEvent, LostSegment, PathSignals, RateController, RateSample,
-    RecoveryEnd, RttSample, SmoothedRtt, TxSample, WindowChange, WindowController,
+    ControllerInputs, DeclaredInputs, DeliveryRate, Growth, IdleEvent, LostSegment, PathSignals,
+    RateController, RateSample, RecoveryEnd, RttSample, SmoothedRtt, TxSample, WindowChange,
+    WindowController,
 };
 pub use cubic::{FreeBsdCubic, LinuxCubic, RfcCubic};
 pub use external::ExternalAlgorithm;

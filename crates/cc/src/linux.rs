@@ -16,7 +16,8 @@ use units::{Bytes, Instant, Offset};
 
 use crate::contract::{
     AckEvent, AckSample, CongestionEvent, CongestionSignal, ConnectionStart, Control, Controller,
-    Growth, IdleEvent, RecoveryEnd, WindowChange, WindowController,
+    ControllerInputs, DeclaredInputs, Growth, IdleEvent, RecoveryEnd, WindowChange,
+    WindowController,
 };
 
 /// `TCP_INFINITE_SSTHRESH`: the threshold while unset.
@@ -26,6 +27,9 @@ const INIT_CWND: u32 = 10;
 
 /// The operations in which Linux's controllers differ (`struct tcp_congestion_ops`).
 pub trait LinuxCongestionOps: Clone + Debug {
+    /// The inputs that they use ([`DeclaredInputs`]).
+    const INPUTS: ControllerInputs;
+
     /// The connection is established (`init`); the first byte to be sent is `snd_nxt`.
     fn init(&mut self, now: Instant, snd_nxt: Offset) {
         let _ = (now, snd_nxt);
@@ -135,12 +139,6 @@ impl<O: LinuxCongestionOps> LinuxController<O> {
             || (self.in_slow_start() && u64::from(self.snd_cwnd) < 2 * u64::from(max_packets_out))
     }
 
-    /// True if an acknowledgment has no effect.
-    #[inline]
-    pub(crate) fn ignores_ack(&self, window_limited: bool, max_packets_out: u32) -> bool {
-        self.phase == LinuxCaState::Open && !self.is_cwnd_limited(window_limited, max_packets_out)
-    }
-
     /// `tcp_slow_start`: grows by `acked` up to the threshold; returns the rest.
     fn slow_start(&mut self, acked: u32) -> u32 {
         let cwnd = self.snd_cwnd.saturating_add(acked).min(self.snd_ssthresh);
@@ -224,6 +222,10 @@ impl<O: LinuxCongestionOps> LinuxController<O> {
         self.phase = LinuxCaState::Open;
         WindowChange::Undone
     }
+}
+
+impl<O: LinuxCongestionOps> DeclaredInputs for LinuxController<O> {
+    const INPUTS: ControllerInputs = O::INPUTS;
 }
 
 impl<O: LinuxCongestionOps> Controller for LinuxController<O> {
@@ -337,6 +339,11 @@ impl<O: LinuxCongestionOps> Controller for LinuxController<O> {
 
     fn recovery_point(&self) -> Offset {
         self.high_seq
+    }
+
+    #[inline]
+    fn ignores_ack(&self, window_limited: bool, max_packets_out: u32) -> bool {
+        self.phase == LinuxCaState::Open && !self.is_cwnd_limited(window_limited, max_packets_out)
     }
 }
 

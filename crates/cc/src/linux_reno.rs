@@ -1,5 +1,6 @@
 //! Linux's `reno`: tcp_reno_cong_avoid and tcp_reno_ssthresh of tcp_cong.c, kernel 6.18.
 
+use crate::contract::ControllerInputs;
 use crate::linux::{LinuxCongestionOps, LinuxController};
 
 /// A connection with `reno`.
@@ -23,6 +24,8 @@ impl Default for LinuxReno {
 }
 
 impl LinuxCongestionOps for Reno {
+    const INPUTS: ControllerInputs = ControllerInputs::NONE;
+
     fn ssthresh(&mut self, snd_cwnd: u32) -> u32 {
         (snd_cwnd >> 1).max(2)
     }

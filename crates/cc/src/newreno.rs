@@ -22,8 +22,9 @@ use units::{Bytes, Offset};
 pub use params::{AckCounting, NewRenoParams, NewRenoTimeoutRule, SegmentUnit};
 
 use crate::contract::{
-    AckEvent, CongestionEvent, CongestionSignal, ConnectionStart, Control, Controller, Growth,
-    IdleEvent, RecoveryEnd, RttSample, WindowChange, WindowController,
+    AckEvent, CongestionEvent, CongestionSignal, ConnectionStart, Control, Controller,
+    ControllerInputs, DeclaredInputs, Growth, IdleEvent, RecoveryEnd, RttSample, WindowChange,
+    WindowController,
 };
 use crate::freebsd::{CcTcpcb, clamped};
 use crate::hystart::HyStartFreeBsd;
@@ -141,6 +142,10 @@ impl NewReno {
     }
 }
 
+impl DeclaredInputs for NewReno {
+    const INPUTS: ControllerInputs = ControllerInputs::SRTT;
+}
+
 impl Controller for NewReno {
     fn on_established(&mut self, event: &ConnectionStart) -> WindowChange {
         self.tcb.open(event);
@@ -214,6 +219,10 @@ impl Controller for NewReno {
 
     fn recovery_point(&self) -> Offset {
         self.tcb.snd_recover
+    }
+
+    fn t_bytes_acked(&self) -> Option<u32> {
+        Some(self.tcb.bytes_acked)
     }
 }
 

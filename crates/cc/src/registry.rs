@@ -23,17 +23,120 @@ pub enum Algorithm {
     Outside(ExternalAlgorithm),
 }
 
+/// The stacks that a controller runs on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ControllerStacks {
+    /// All.
+    Any,
+    /// Those with Linux's delivery rates.
+    Linux,
+    /// Linux's, and QUIC with the delivery rates of its packets.
+    LinuxAndQuic,
+    /// TCP by the RFCs, and QUIC.
+    RfcAndQuic,
+}
+
+impl ControllerStacks {
+    /// Does it run on QUIC?
+    pub const fn has_quic(self) -> bool {
+        !matches!(self, Self::Linux)
+    }
+}
+
+/// What is known of a controller besides its algorithm.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ControllerEntry {
+    /// Its name on its system, which [`find`] accepts.
+    pub name: &'static str,
+    /// The stacks that it runs on.
+    pub stacks: ControllerStacks,
+    /// Its name in Linux's kernel (`net.ipv4.tcp_congestion_control`). A kernel with BBR version 3 has
+    /// it under the name of version 1.
+    pub linux: Option<&'static str>,
+}
+
+/// Defines [`ControllerName`] and [`CONTROLLERS`], in alphabetical order.
+macro_rules! names {
+    ($($variant:ident = $name:literal, $stacks:ident, $linux:expr;)*) => {
+        /// A controller with a name of its own; the variants of CUBIC and the dialects of BBR have
+        /// tables of their own.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        enum ControllerName {
+            $($variant,)*
+        }
+
+        /// The controllers with a name of their own.
+        pub const CONTROLLERS: &[ControllerEntry] = &[
+            $(ControllerEntry { name: $name, stacks: ControllerStacks::$stacks, linux: $linux },)*
+        ];
+
+        const KNOWN: &[ControllerName] = &[$(ControllerName::$variant,)*];
+    };
+}
+
+names! {
+    Bbr = "bbr", LinuxAndQuic, Some("bbr");
+    Bbr3 = "bbr3", Linux, Some("bbr");
+    Cubic = "cubic", Any, Some("cubic");
+    NewReno = "newreno", Any, None;
+    Reno = "reno", Any, Some("reno");
+}
+
+impl ControllerName {
+    const fn entry(self) -> &'static ControllerEntry {
+        &CONTROLLERS[self as usize]
+    }
+
+    /// The algorithm on a system whose own CUBIC is `cubic`.
+    const fn algorithm(self, cubic: CubicVariant) -> Algorithm {
+        match self {
+            Self::Bbr => Algorithm::Bbr,
+            Self::Bbr3 => Algorithm::Bbr3,
+            Self::Cubic => Algorithm::Cubic(cubic),
+            Self::NewReno => Algorithm::NewReno,
+            Self::Reno => Algorithm::Reno,
+        }
+    }
+}
+
 impl Algorithm {
+    /// Its entry in the table; `None` for a dialect of BBR and for a controller of the user.
+    fn entry(self) -> Option<&'static ControllerEntry> {
+        let name = match self {
+            Self::NewReno => ControllerName::NewReno,
+            Self::Reno => ControllerName::Reno,
+            Self::Bbr => ControllerName::Bbr,
+            Self::Bbr3 => ControllerName::Bbr3,
+            Self::Cubic(_) => ControllerName::Cubic,
+            Self::BbrDraft(_) | Self::Outside(_) => return None,
+        };
+        Some(name.entry())
+    }
+
     /// Its name on its system.
     pub fn name(self) -> &'static str {
         match self {
-            Self::NewReno => "newreno",
-            Self::Reno => "reno",
-            Self::Bbr => "bbr",
-            Self::Bbr3 => "bbr3",
             Self::BbrDraft(dialect) => dialect.name,
-            Self::Cubic(_) => "cubic",
             Self::Outside(outside) => outside.name(),
+            _ => self.entry().map_or("", |entry| entry.name),
+        }
+    }
+
+    /// The stacks that it runs on.
+    pub fn stacks(self) -> ControllerStacks {
+        match self {
+            Self::BbrDraft(_) => ControllerStacks::RfcAndQuic,
+            _ => self.entry().map_or(ControllerStacks::Any, |entry| entry.stacks),
+        }
+    }
+
+    /// The name by which Linux's kernel has it, which has no other CUBIC than its own.
+    pub fn linux_name(self) -> Option<&'static str> {
+        match self {
+            Self::Cubic(variant) if variant != CubicVariant::Linux => None,
+            // A file of the kernel's: the kernel has it under its own name.
+            Self::Outside(outside) => outside.library().map(crate::kernel::KernelLibrary::own_name),
+            _ => self.entry().and_then(|entry| entry.linux),
         }
     }
 }
@@ -67,21 +170,21 @@ impl core::fmt::Display for ControllerNameError {
 impl core::error::Error for ControllerNameError {}
 
 /// Names that [`find`] accepts: those of the systems in alphabetical order, then the variants of CUBIC and the dialects of BBR.
-pub const NAMES: [&str; 5 + VARIANTS.len() + DIALECTS.len()] = {
-    let mut names = [""; 5 + VARIANTS.len() + DIALECTS.len()];
-    names[0] = "bbr";
-    names[1] = "bbr3";
-    names[2] = "cubic";
-    names[3] = "newreno";
-    names[4] = "reno";
+pub const NAMES: [&str; CONTROLLERS.len() + VARIANTS.len() + DIALECTS.len()] = {
+    let mut names = [""; CONTROLLERS.len() + VARIANTS.len() + DIALECTS.len()];
+    let mut at = 0;
+    while at < CONTROLLERS.len() {
+        names[at] = CONTROLLERS[at].name;
+        at += 1;
+    }
     let mut at = 0;
     while at < VARIANTS.len() {
-        names[5 + at] = VARIANTS[at].0;
+        names[CONTROLLERS.len() + at] = VARIANTS[at].0;
         at += 1;
     }
     let mut at = 0;
     while at < DIALECTS.len() {
-        names[5 + VARIANTS.len() + at] = DIALECTS[at].name;
+        names[CONTROLLERS.len() + VARIANTS.len() + at] = DIALECTS[at].name;
         at += 1;
     }
     names
@@ -118,22 +221,18 @@ pub const NOT_MODELLED: [&str; 20] = [
 ///
 /// [`ControllerNameError`] distinguishes real names from unknown ones.
 pub fn find(name: &str, cubic: CubicVariant) -> Result<Algorithm, ControllerNameError> {
-    match name {
-        "newreno" => Ok(Algorithm::NewReno),
-        "reno" => Ok(Algorithm::Reno),
-        "bbr" => Ok(Algorithm::Bbr),
-        "bbr3" => Ok(Algorithm::Bbr3),
-        "cubic" => Ok(Algorithm::Cubic(cubic)),
-        _ if NOT_MODELLED.contains(&name) => Err(ControllerNameError::NotModelled),
-        _ => {
-            let variant = VARIANTS.iter().find(|(known, _)| *known == name);
-            let dialect = DIALECTS.iter().find(|known| known.name == name);
-            variant
-                .map(|&(_, variant)| Algorithm::Cubic(variant))
-                .or_else(|| dialect.map(|&dialect| Algorithm::BbrDraft(dialect)))
-                .ok_or(ControllerNameError::Unknown)
-        }
+    if let Some(known) = KNOWN.iter().find(|known| known.entry().name == name) {
+        return Ok(known.algorithm(cubic));
     }
+    if NOT_MODELLED.contains(&name) {
+        return Err(ControllerNameError::NotModelled);
+    }
+    let variant = VARIANTS.iter().find(|(known, _)| *known == name);
+    let dialect = DIALECTS.iter().find(|known| known.name == name);
+    variant
+        .map(|&(_, variant)| Algorithm::Cubic(variant))
+        .or_else(|| dialect.map(|&dialect| Algorithm::BbrDraft(dialect)))
+        .ok_or(ControllerNameError::Unknown)
 }
 
 #[cfg(test)]
@@ -151,6 +250,16 @@ mod tests {
                 .all(|name| find(name, own) == Err(ControllerNameError::NotModelled))
         );
         assert_eq!(find("newreon", own), Err(ControllerNameError::Unknown));
+    }
+
+    #[test]
+    fn every_entry_is_that_of_its_algorithm_and_in_order() {
+        for (known, entry) in KNOWN.iter().zip(CONTROLLERS) {
+            let algorithm = known.algorithm(CubicVariant::Linux);
+            assert_eq!(algorithm.entry(), Some(entry));
+            assert_eq!((algorithm.name(), algorithm.linux_name()), (entry.name, entry.linux));
+        }
+        assert!(CONTROLLERS.is_sorted_by_key(|entry| entry.name));
     }
 
     #[test]

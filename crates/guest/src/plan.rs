@@ -84,7 +84,7 @@ pub fn plan(
     for (name, value) in quiet(own.stack.mtu()).chain(settings(&tcp.profile)) {
         line(format!("sysctl {name}={value}"));
     }
-    let congestion = congestion(tcp).ok_or_else(|| {
+    let congestion = tcp.cc.linux_name().ok_or_else(|| {
         refuse(format!("Linux has no congestion control `{}`", own.stack.cc_name()))
     })?;
     line(format!("sysctl net.ipv4.tcp_congestion_control={congestion}"));
@@ -178,21 +178,6 @@ fn flows(
         }
     }
     Ok((text, addresses))
-}
-
-/// The kernel's name of a host's congestion control.
-fn congestion(tcp: &TcpStack) -> Option<&'static str> {
-    match tcp.cc {
-        cc::Algorithm::Reno => Some("reno"),
-        // A kernel with version 3 has it under this name; one without it runs version 1.
-        cc::Algorithm::Bbr | cc::Algorithm::Bbr3 => Some("bbr"),
-        cc::Algorithm::Cubic(cc::cubic::CubicVariant::Linux) => Some("cubic"),
-        // A file of the kernel's: the kernel has it under its own name.
-        cc::Algorithm::Outside(outside) => {
-            outside.library().map(cc::kernel::KernelLibrary::own_name)
-        }
-        _ => None,
-    }
 }
 
 /// Smallest MTU of a card with IPv6 (`IPV6_MIN_MTU`).

@@ -31,15 +31,15 @@ impl CongestionControl {
     /// As [`registry::find`].
     pub fn named(name: &str) -> Result<Self, ControllerNameError> {
         match registry::find(name, CubicVariant::Rfc)? {
-            // Version 3 needs what Linux's packets record when they are sent.
-            Algorithm::Bbr3 => Err(ControllerNameError::OtherStack),
+            // Version 3 of BBR needs what Linux's packets record when they are sent.
+            found if !found.stacks().has_quic() => Err(ControllerNameError::OtherStack),
             found => Ok(Self::from(found)),
         }
     }
 
     /// Every name that [`CongestionControl::named`] accepts.
     pub fn names() -> impl Iterator<Item = &'static str> {
-        registry::NAMES.into_iter().filter(|name| *name != Algorithm::Bbr3.name())
+        registry::NAMES.into_iter().filter(|name| Self::named(name).is_ok())
     }
 
     /// The name in the results of a run.

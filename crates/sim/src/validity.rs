@@ -5,7 +5,7 @@
 
 use core::fmt;
 
-use tcp::profile::{Family, ReceiveBufferRule, SendBufferRule};
+use tcp::profile::{ReceiveBufferRule, SendBufferRule};
 use units::{Bytes, Duration};
 
 use crate::routes;
@@ -116,14 +116,7 @@ pub(crate) fn check(scenario: &Scenario, outside: &[usize]) -> Result<(), SetupE
         return Err(SetupError::Tap { tap });
     }
     let offers = |host: &HostSpec| match &host.stack {
-        StackSpec::Tcp(tcp) => {
-            let family = tcp.profile.family;
-            match tcp.cc {
-                cc::Algorithm::Bbr | cc::Algorithm::Bbr3 => family == Family::Linux,
-                cc::Algorithm::BbrDraft(_) => family == Family::Rfc,
-                _ => true,
-            }
-        }
+        StackSpec::Tcp(tcp) => tcp.profile.runs(tcp.cc),
         StackSpec::Quic(_) => true,
         StackSpec::Real(real) => real.stack.controllers().contains(&real.cc),
     };

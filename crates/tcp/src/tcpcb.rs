@@ -25,7 +25,7 @@ impl TcpEndpoint {
         see("dup", u64::from(snd.rexmt.dup_acks));
         see("shift", u64::from(snd.rexmt.shift));
         see("fast", u64::from(self.snd.cc.in_recovery()));
-        if let Some(bytes) = self.snd.cc.bytes_acked() {
+        if let Some(bytes) = self.snd.cc.t_bytes_acked() {
             see("bacc", u64::from(bytes));
         }
         if let RttEstimator::FreeBsd(rtt) = &self.snd.rtt.estimator {

@@ -5,8 +5,9 @@ use units::{Bytes, Instant, Offset, Rate};
 use super::aggregation::ExtraAcked;
 use super::{Bbr3, BbrCaState, BbrMode, SSTHRESH_UNSET, UNIT, UNSET, whole_micros};
 use crate::contract::{
-    AckEvent, CongestionEvent, CongestionSignal, ConnectionStart, Control, Controller, Growth,
-    IdleEvent, LostSegment, RateController, RateSample, RecoveryEnd, WindowChange,
+    AckEvent, CongestionEvent, CongestionSignal, ConnectionStart, Control, Controller,
+    ControllerInputs, DeclaredInputs, Growth, IdleEvent, LostSegment, RateController, RateSample,
+    RecoveryEnd, WindowChange,
 };
 
 impl Bbr3 {
@@ -95,6 +96,10 @@ impl Bbr3 {
         self.set_state(BbrCaState::Open);
         WindowChange::Undone
     }
+}
+
+impl DeclaredInputs for Bbr3 {
+    const INPUTS: ControllerInputs = ControllerInputs::SRTT;
 }
 
 impl Controller for Bbr3 {

@@ -6,8 +6,9 @@ use super::model::ExtraAckedFilter;
 use super::sample::DraftSample;
 use super::{BbrDraft, BbrDraftPhase};
 use crate::contract::{
-    AckEvent, CongestionEvent, CongestionSignal, ConnectionStart, Control, Controller, Growth,
-    IdleEvent, LostSegment, RateController, RateSample, RecoveryEnd, WindowChange,
+    AckEvent, CongestionEvent, CongestionSignal, ConnectionStart, Control, Controller,
+    ControllerInputs, DeclaredInputs, Growth, IdleEvent, LostSegment, RateController, RateSample,
+    RecoveryEnd, WindowChange,
 };
 
 /// Segments of the initial window where the stack sets none (RFC 6928).
@@ -46,6 +47,10 @@ impl BbrDraft {
         self.leave_recovery();
         self.restore_cwnd();
     }
+}
+
+impl DeclaredInputs for BbrDraft {
+    const INPUTS: ControllerInputs = ControllerInputs::SRTT;
 }
 
 impl Controller for BbrDraft {

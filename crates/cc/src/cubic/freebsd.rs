@@ -18,8 +18,9 @@ use units::{Bytes, Offset};
 use super::fixed::{BETA, FC_FACTOR, cubic_cwnd, cubic_k, cubic_k_from, share, tf_cwnd};
 use super::params::{ClockUnit, CubicGrowth, CubicParams, CubicTimeoutRule, FriendlyWindow};
 use crate::contract::{
-    AckEvent, CongestionEvent, CongestionSignal, ConnectionStart, Control, Controller, Growth,
-    IdleEvent, RecoveryEnd, RttSample, SmoothedRtt, WindowChange, WindowController,
+    AckEvent, CongestionEvent, CongestionSignal, ConnectionStart, Control, Controller,
+    ControllerInputs, DeclaredInputs, Growth, IdleEvent, RecoveryEnd, RttSample, SmoothedRtt,
+    WindowChange, WindowController,
 };
 use crate::freebsd::{CcTcpcb, clamped};
 use crate::hystart::HyStartFreeBsd;
@@ -412,6 +413,10 @@ fn grown(before: u32, after: u32) -> WindowChange {
     if after > before { WindowChange::Grew(Growth::Avoidance) } else { WindowChange::None }
 }
 
+impl DeclaredInputs for FreeBsdCubic {
+    const INPUTS: ControllerInputs = ControllerInputs::SRTT;
+}
+
 impl Controller for FreeBsdCubic {
     fn on_established(&mut self, event: &ConnectionStart) -> WindowChange {
         self.tcb.open(event);
@@ -522,6 +527,10 @@ impl Controller for FreeBsdCubic {
 
     fn recovery_point(&self) -> Offset {
         self.tcb.snd_recover
+    }
+
+    fn t_bytes_acked(&self) -> Option<u32> {
+        Some(self.tcb.bytes_acked)
     }
 }
 

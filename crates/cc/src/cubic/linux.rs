@@ -14,6 +14,7 @@ pub mod hystart;
 use units::{Instant, Offset};
 
 use crate::contract::AckSample;
+use crate::contract::ControllerInputs;
 use crate::linux::{LinuxCongestionOps, LinuxController};
 use cubic_root::cubic_root;
 use hystart::HyStartLinux;
@@ -146,6 +147,8 @@ impl Cubic {
 }
 
 impl LinuxCongestionOps for Cubic {
+    const INPUTS: ControllerInputs = ControllerInputs::ACK_SAMPLES;
+
     fn init(&mut self, now: Instant, snd_nxt: Offset) {
         self.state = BicTcpState::default();
         self.hystart = HyStartLinux::new();

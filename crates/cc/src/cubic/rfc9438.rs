@@ -13,8 +13,9 @@
 use units::{Bytes, Instant, Offset};
 
 use crate::contract::{
-    AckEvent, CongestionEvent, CongestionSignal, ConnectionStart, Control, Controller, Growth,
-    IdleEvent, RecoveryEnd, WindowChange, WindowController,
+    AckEvent, CongestionEvent, CongestionSignal, ConnectionStart, Control, Controller,
+    ControllerInputs, DeclaredInputs, Growth, IdleEvent, RecoveryEnd, WindowChange,
+    WindowController,
 };
 use crate::hystart_rfc::HyStartRfc;
 
@@ -224,6 +225,10 @@ fn cube_root(n: u128) -> u64 {
         if middle * middle * middle <= n { low = middle } else { high = middle - 1 }
     }
     low as u64
+}
+
+impl DeclaredInputs for RfcCubic {
+    const INPUTS: ControllerInputs = ControllerInputs::SRTT;
 }
 
 impl Controller for RfcCubic {

@@ -1,7 +1,7 @@
 //! The congestion control of a system: its default, and each by its name.
 
 use cc::cubic::CubicVariant;
-use cc::registry::{self, Algorithm, ControllerNameError};
+use cc::registry::{self, Algorithm, ControllerNameError, ControllerStacks};
 use cc::{
     AnyController, Bbr, Bbr3, BbrDraft, FreeBsdCubic, KernelController, LinuxCubic, LinuxReno,
     NewReno, RfcCubic,
@@ -22,10 +22,24 @@ impl TcpProfile {
     /// # Errors [`ControllerNameError`]: whether the name is unknown or belongs to another stack.
     pub fn algorithm(&self, name: &str) -> Result<Algorithm, ControllerNameError> {
         use ControllerNameError::{OtherStack, RfcOnly};
-        match registry::find(name, self.cubic) {
-            Ok(Algorithm::Bbr | Algorithm::Bbr3) if self.family != Family::Linux => Err(OtherStack),
-            Ok(Algorithm::BbrDraft(_)) if self.family != Family::Rfc => Err(RfcOnly),
-            found => found,
+        let found = registry::find(name, self.cubic)?;
+        match found.stacks() {
+            _ if self.runs(found) => Ok(found),
+            ControllerStacks::RfcAndQuic => Err(RfcOnly),
+            ControllerStacks::Any | ControllerStacks::Linux | ControllerStacks::LinuxAndQuic => {
+                Err(OtherStack)
+            }
+        }
+    }
+
+    /// Can this system run it?
+    pub fn runs(&self, algorithm: Algorithm) -> bool {
+        match algorithm.stacks() {
+            ControllerStacks::Any => true,
+            ControllerStacks::Linux | ControllerStacks::LinuxAndQuic => {
+                self.family == Family::Linux
+            }
+            ControllerStacks::RfcAndQuic => self.family == Family::Rfc,
         }
     }
 

@@ -99,13 +99,13 @@ fn congestion(senders: &[&HostSpec]) -> Result<Option<String>, Failure> {
 
 /// The kernel's name of the congestion control of the host called `host`.
 pub(super) fn kernel_name(host: &str, tcp: &TcpStack) -> Result<&'static str, Failure> {
-    match tcp.cc {
-        cc::Algorithm::Reno => Ok("reno"),
-        cc::Algorithm::Bbr => Ok("bbr"),
-        cc::Algorithm::Cubic(cc::cubic::CubicVariant::Linux) => Ok("cubic"),
-        other => {
-            let message =
-                format!("{host} is real, and Linux lacks the `{}` of its profile", other.name());
+    // A host's kernel seldom has version 3 of BBR, and a file of the user's has to be loaded.
+    let lacks = matches!(tcp.cc, cc::Algorithm::Bbr3 | cc::Algorithm::Outside(_));
+    match tcp.cc.linux_name().filter(|_| !lacks) {
+        Some(name) => Ok(name),
+        None => {
+            let name = tcp.cc.name();
+            let message = format!("{host} is real, and Linux lacks the `{name}` of its profile");
             let hint = format!("--set host.{host}.cc=reno, or cubic with a Linux profile");
             Err(Failure::new(message).hint(hint))
         }

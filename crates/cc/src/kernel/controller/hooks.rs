@@ -6,8 +6,13 @@ use super::super::{CaState, CwndEvent, KernelOp, KernelRateSample, PACING_NEEDED
 use super::{KernelController, NANOS_AT_START, TICKS_AT_START, packets};
 use crate::contract::{
     AckEvent, AckSample, CongestionEvent, CongestionSignal, ConnectionStart, Control, Controller,
-    IdleEvent, RateController, RateSample, RecoveryEnd, WindowChange, WindowController,
+    ControllerInputs, DeclaredInputs, IdleEvent, RateController, RateSample, RecoveryEnd,
+    WindowChange, WindowController,
 };
+
+impl DeclaredInputs for KernelController {
+    const INPUTS: ControllerInputs = ControllerInputs { ack_samples: true, srtt: true, view: true };
+}
 
 impl Controller for KernelController {
     fn on_established(&mut self, event: &ConnectionStart) -> WindowChange {
