@@ -44,12 +44,12 @@ pub(crate) fn complaints(crates: &Path) -> Result<Vec<String>, String> {
     for name in CRATES {
         let files = circles::modules(&crates.join(name).join("src"))?;
         let sizes = sizes(files.values());
-        complaints.extend(judge(name, &sizes, EXCEPTIONS));
+        complaints.extend(complaints_of(name, &sizes, EXCEPTIONS));
     }
     Ok(complaints)
 }
 
-fn judge(
+fn complaints_of(
     name: &str,
     sizes: &BTreeMap<String, TypeSize>,
     exceptions: &[(&str, &str, usize, usize)],
@@ -166,11 +166,11 @@ mod tests {
         ];
         let sizes = sizes(files.iter());
         assert_eq!(sizes["Big"], TypeSize { methods: 3, files: 2 });
-        let judged =
-            |limit: (usize, usize)| judge("tcp", &sizes, &[("tcp", "Big", limit.0, limit.1)]);
-        assert_eq!(judged((3, 2)), Vec::<String>::new());
-        assert_eq!(judged((2, 2)), ["tcp: Big has 3 methods, more than 2"]);
-        assert_eq!(judged((3, 1)), ["tcp: the methods of Big are in 2 files, more than 1"]);
-        assert_eq!(judged((4, 2)), ["tcp: Big has 3 methods in 2 files: lower its exception"]);
+        let found =
+            |limit: (usize, usize)| complaints_of("tcp", &sizes, &[("tcp", "Big", limit.0, limit.1)]);
+        assert_eq!(found((3, 2)), Vec::<String>::new());
+        assert_eq!(found((2, 2)), ["tcp: Big has 3 methods, more than 2"]);
+        assert_eq!(found((3, 1)), ["tcp: the methods of Big are in 2 files, more than 1"]);
+        assert_eq!(found((4, 2)), ["tcp: Big has 3 methods in 2 files: lower its exception"]);
     }
 }

@@ -11,8 +11,7 @@ use std::net::IpAddr;
 use packet::IpVersion;
 use packet::wire::Endpoints;
 use sim::scenario::{
-    App, Close, ExchangeSide, ExchangeStep, FlowSpec, OnPeriod, Pause, ReceiveOffloadSpec,
-    Scenario, TcpStack,
+    App, Close, ExchangeSide, ExchangeStep, FlowSpec, OnPeriod, Pause, ReceiveOffloadSpec, Scenario,
 };
 use tcp::profile::{
     DelayedAckRule, EcnRule, Family, ReceiveBufferRule, SendBufferRule, TcpProfile,

@@ -5,7 +5,7 @@ use machine::{Element, PacketAction, PacketId, PacketVerdict, PacketView};
 use units::{Bytes, Duration, Instant, Rate};
 
 use crate::link::QueueLimit;
-use crate::queue::{Qdisc, QdiscConfig, QueueOutcomes, QueuedPacket};
+use crate::queue::{Qdisc, QdiscConfig, QueueArrival, QueueOutcomes, QueueSite, QueuedPacket};
 use crate::schedule::{Schedule, ScheduledTransmitter};
 use crate::selection::RandomSource;
 use crate::trace::{LinkTrace, TraceTransmitter};
@@ -95,7 +95,7 @@ impl QdiscLink {
             LinkCapacity::Trace(schedule) => Transmitter::Trace(TraceTransmitter::new(schedule)),
             LinkCapacity::Changing(rate) => Transmitter::Changing(ScheduledTransmitter::new(rate)),
         };
-        let queue = Qdisc::new(policy, slot, random_source);
+        let queue = Qdisc::new(policy, &QueueSite { slot, random_source });
         Self { line, limit, limits: None, queue, sending: None, fates: QueueOutcomes::new() }
     }
 
@@ -120,9 +120,10 @@ impl Element for QdiscLink {
         if let Some(limits) = &self.limits {
             self.limit = limits.at(now);
         }
-        let waiting =
+        let packet =
             QueuedPacket { packet, size: view.size, enqueued_at: now, ecn_capable: view.capable };
-        if !self.queue.enqueue(waiting, view, self.limit, idle, &mut self.fates) {
+        let arrival = QueueArrival { packet, view, limit: self.limit, idle };
+        if !self.queue.enqueue(&arrival, &mut self.fates) {
             return PacketVerdict::Dropped;
         }
         if idle {

@@ -14,22 +14,6 @@ use units::{Bytes, Duration, Instant};
 use crate::link::QueueLimit;
 use crate::selection::RandomSource;
 
-/// A queue discipline with its parameters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum QdiscConfig {
-    /// First in, first out; drops packets that do not fit.
-    #[default]
-    DropTail,
-    /// CoDel, RFC 8289.
-    CoDel(codel::CoDelParams),
-    /// FQ-CoDel, RFC 8290.
-    FqCoDel(fq_codel::FqCoDelParams),
-    /// PIE, RFC 8033.
-    Pie(pie::PieParams),
-    /// RED, Floyd and Jacobson 1993.
-    Red(red::RedParams),
-}
-
 /// A queued packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QueuedPacket {
@@ -87,90 +71,142 @@ impl Fifo {
     }
 }
 
-/// State of a queue discipline.
-#[derive(Debug, Clone)]
-pub(crate) enum Qdisc {
-    DropTail(Fifo),
-    CoDel(codel::CoDel),
-    FqCoDel(fq_codel::FqCoDel),
-    Pie(pie::Pie),
-    Red(red::Red),
+/// What a discipline may know of its line when it is created.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct QueueSite<'a> {
+    /// Time in which the line sends a packet of 1,000 bytes.
+    pub(crate) slot: Duration,
+    pub(crate) random_source: &'a RandomSource<'a>,
 }
 
-impl Qdisc {
-    /// Creates an empty queue; its line sends a packet of 1,000 bytes in `slot`.
-    pub(crate) fn new(
-        policy: QdiscConfig,
-        slot: Duration,
-        random_source: &RandomSource<'_>,
-    ) -> Self {
-        match policy {
-            QdiscConfig::DropTail => Self::DropTail(Fifo::new()),
-            QdiscConfig::CoDel(params) => Self::CoDel(codel::CoDel::new(params)),
-            QdiscConfig::FqCoDel(params) => {
-                Self::FqCoDel(fq_codel::FqCoDel::new(params, random_source))
-            }
-            QdiscConfig::Pie(params) => Self::Pie(pie::Pie::new(params, random_source)),
-            QdiscConfig::Red(params) => Self::Red(red::Red::new(params, slot, random_source)),
-        }
-    }
+/// An arriving packet.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct QueueArrival<'a> {
+    pub(crate) packet: QueuedPacket,
+    pub(crate) view: &'a PacketView,
+    /// Capacity of the queue.
+    pub(crate) limit: QueueLimit,
+    /// The line is idle: the packet is sent at once and needs no room.
+    pub(crate) idle: bool,
+}
 
-    /// Enqueues a packet; returns false if it is dropped. On an idle line (`idle`) the packet is
-    /// sent at once and needs no room.
-    pub(crate) fn enqueue(
-        &mut self,
-        packet: QueuedPacket,
-        view: &PacketView,
-        limit: QueueLimit,
-        idle: bool,
-        fates: &mut QueueOutcomes,
-    ) -> bool {
-        let fits = |queue: &Fifo| idle || queue.has_room(limit, packet.size);
-        match self {
-            Self::DropTail(queue) => {
-                let room = fits(queue);
-                if room {
-                    queue.push(packet);
-                }
-                room
-            }
-            Self::CoDel(codel) => {
-                let room = fits(&codel.queue);
-                if room {
-                    codel.enqueue(packet);
-                }
-                room
-            }
-            Self::FqCoDel(fq) => {
-                fq.enqueue(packet, view);
-                if !idle {
-                    fq.drop_to(limit, fates);
-                }
-                true
-            }
-            Self::Pie(pie) => {
-                let room = fits(&pie.queue);
-                pie.enqueue(packet, room, fates)
-            }
-            Self::Red(red) => {
-                let room = fits(&red.queue);
-                red.enqueue(packet, room, fates)
-            }
-        }
+impl QueueArrival<'_> {
+    /// Does it fit into `queue`?
+    fn fits(&self, queue: &Fifo) -> bool {
+        self.idle || queue.has_room(self.limit, self.packet.size)
     }
+}
+
+/// A queue discipline.
+pub(crate) trait QueueDiscipline: Sized {
+    /// Its parameters.
+    type Params;
+
+    /// Creates an empty queue.
+    fn create(params: Self::Params, site: &QueueSite<'_>) -> Self;
+
+    /// Enqueues a packet; returns false if it is dropped.
+    fn take(&mut self, arrival: &QueueArrival<'_>, fates: &mut QueueOutcomes) -> bool;
 
     /// Dequeues the packet that is sent at `now`.
-    pub(crate) fn dequeue(
-        &mut self,
-        now: Instant,
-        fates: &mut QueueOutcomes,
-    ) -> Option<QueuedPacket> {
-        match self {
-            Self::DropTail(queue) => queue.pop(),
-            Self::CoDel(codel) => codel.dequeue(now, fates),
-            Self::FqCoDel(fq) => fq.dequeue(now, fates),
-            Self::Pie(pie) => pie.dequeue(now),
-            Self::Red(red) => red.dequeue(now),
+    fn give(&mut self, now: Instant, fates: &mut QueueOutcomes) -> Option<QueuedPacket>;
+}
+
+/// The registry of queue disciplines: a variant of [`QdiscConfig`], its parameters, its state, its name.
+macro_rules! disciplines {
+    ($($(#[$doc:meta])* $name:ident($params:ty) = $state:ty, $text:literal;)*) => {
+        /// A queue discipline with its parameters.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+        pub enum QdiscConfig {
+            /// First in, first out; drops packets that do not fit.
+            #[default]
+            DropTail,
+            $($(#[$doc])* $name($params),)*
         }
+
+        impl QdiscConfig {
+            /// The names of all disciplines.
+            pub const NAMES: &[&str] = &["drop-tail", $($text,)*];
+
+            /// Its name, as in scenario files.
+            pub const fn name(&self) -> &'static str {
+                match self {
+                    Self::DropTail => "drop-tail",
+                    $(Self::$name(_) => $text,)*
+                }
+            }
+        }
+
+        /// State of a queue discipline.
+        #[derive(Debug, Clone)]
+        pub(crate) enum Qdisc {
+            DropTail(Fifo),
+            $($name($state),)*
+        }
+
+        impl Qdisc {
+            /// Creates an empty queue.
+            pub(crate) fn new(policy: QdiscConfig, site: &QueueSite<'_>) -> Self {
+                match policy {
+                    QdiscConfig::DropTail => Self::DropTail(Fifo::create((), site)),
+                    $(QdiscConfig::$name(params) => Self::$name(<$state>::create(params, site)),)*
+                }
+            }
+
+            /// Enqueues a packet; returns false if it is dropped.
+            pub(crate) fn enqueue(
+                &mut self,
+                arrival: &QueueArrival<'_>,
+                fates: &mut QueueOutcomes,
+            ) -> bool {
+                match self {
+                    Self::DropTail(queue) => queue.take(arrival, fates),
+                    $(Self::$name(queue) => queue.take(arrival, fates),)*
+                }
+            }
+
+            /// Dequeues the packet that is sent at `now`.
+            pub(crate) fn dequeue(
+                &mut self,
+                now: Instant,
+                fates: &mut QueueOutcomes,
+            ) -> Option<QueuedPacket> {
+                match self {
+                    Self::DropTail(queue) => queue.give(now, fates),
+                    $(Self::$name(queue) => queue.give(now, fates),)*
+                }
+            }
+        }
+    };
+}
+
+disciplines! {
+    /// CoDel, RFC 8289.
+    CoDel(codel::CoDelParams) = codel::CoDel, "codel";
+    /// FQ-CoDel, RFC 8290.
+    FqCoDel(fq_codel::FqCoDelParams) = fq_codel::FqCoDel, "fq_codel";
+    /// PIE, RFC 8033.
+    Pie(pie::PieParams) = pie::Pie, "pie";
+    /// RED, Floyd and Jacobson 1993.
+    Red(red::RedParams) = red::Red, "red";
+}
+
+impl QueueDiscipline for Fifo {
+    type Params = ();
+
+    fn create((): (), _site: &QueueSite<'_>) -> Self {
+        Self::new()
+    }
+
+    fn take(&mut self, arrival: &QueueArrival<'_>, _fates: &mut QueueOutcomes) -> bool {
+        let room = arrival.fits(self);
+        if room {
+            self.push(arrival.packet);
+        }
+        room
+    }
+
+    fn give(&mut self, _now: Instant, _fates: &mut QueueOutcomes) -> Option<QueuedPacket> {
+        self.pop()
     }
 }

@@ -40,22 +40,6 @@ static RED: Key<TableType<RedTable>> = Key::optional(
     "random early detection by the average queue length (Floyd and Jacobson 1993)",
 );
 
-table! {
-    /// A discipline with parameters.
-    QueueTable: SECTION = "`queue`" {
-        codel: Box<CodelTable> = CODEL,
-        fq_codel: Box<FqCodelTable> = FQ_CODEL,
-        pie: Box<PieTable> = PIE,
-        red: Box<RedTable> = RED,
-    }
-    one_of: &["codel", "fq_codel", "pie", "red"],
-    elsewhere: |key| match key {
-        "drop-tail" | "fifo" | "droptail" => Some("write queue = \"drop-tail\""),
-        "limit" | "buffer" => Some("the queue capacity is the link's `buffer`"),
-        _ => None,
-    },
-}
-
 static TARGET: Key<DurationType> =
     Key::optional("target", TIME, "5ms", "acceptable standing queue delay");
 static INTERVAL: Key<DurationType> = Key::optional(
@@ -177,23 +161,84 @@ table! {
     },
 }
 
-/// A queue discipline.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Discipline {
-    /// Drop-tail: drops packets that exceed the capacity.
-    DropTail,
+/// The registry of disciplines with parameters: a variant of [`Discipline`], its table, its key, and its name,
+/// which is that of [`QdiscConfig`]. What a discipline does is in `net`; this is how it is written.
+macro_rules! disciplines {
+    ($($(#[$doc:meta])* $name:ident($table:ident) $field:ident = $key:ident, $text:literal;)*) => {
+        table! {
+            /// A discipline with parameters.
+            QueueTable: SECTION = "`queue`" {
+                $($field: Box<$table> = $key,)*
+            }
+            one_of: &[$($text),*],
+            elsewhere: |key| match key {
+                "drop-tail" | "fifo" | "droptail" => Some("write queue = \"drop-tail\""),
+                "limit" | "buffer" => Some("the queue capacity is the link's `buffer`"),
+                _ => None,
+            },
+        }
+
+        /// A queue discipline.
+        #[derive(Debug, Clone, PartialEq)]
+        pub enum Discipline {
+            /// Drop-tail: drops packets that exceed the capacity.
+            DropTail,
+            $($(#[$doc])* $name($table),)*
+        }
+
+        impl Discipline {
+            /// That of a name, with default parameters.
+            fn named(name: &str) -> Self {
+                match name {
+                    $($text => Self::$name($table::default()),)*
+                    _ => Self::DropTail,
+                }
+            }
+
+            /// That of a table.
+            fn of(table: QueueTable) -> Option<Self> {
+                $(if let Some(table) = table.$field {
+                    return Some(Self::$name(*table.value));
+                })*
+                None
+            }
+
+            /// Its name, and the parameters that are written.
+            fn parts(&self) -> (&'static str, InlineTable) {
+                match self {
+                    Self::DropTail => ("drop-tail", InlineTable::new()),
+                    $(Self::$name(table) => ($text, table.write()),)*
+                }
+            }
+
+            /// Converts to the simulator's policy; reports inconsistent parameters.
+            pub(super) fn policy(&self, reader: &mut ScenarioReader) -> Option<QdiscConfig> {
+                Some(match self {
+                    Self::DropTail => QdiscConfig::DropTail,
+                    $(Self::$name(table) => QdiscConfig::$name(table.params(reader)?),)*
+                })
+            }
+        }
+    };
+}
+
+disciplines! {
     /// CoDel.
-    CoDel(CodelTable),
+    CoDel(CodelTable) codel = CODEL, "codel";
     /// FQ-CoDel.
-    FqCoDel(FqCodelTable),
+    FqCoDel(FqCodelTable) fq_codel = FQ_CODEL, "fq_codel";
     /// PIE.
-    Pie(PieTable),
+    Pie(PieTable) pie = PIE, "pie";
     /// RED.
-    Red(RedTable),
+    Red(RedTable) red = RED, "red";
 }
 
 /// Names of disciplines with default parameters.
-const DISCIPLINES: [&str; 5] = ["drop-tail", "codel", "fq_codel", "pie", "red"];
+const DISCIPLINES: [&str; QdiscConfig::NAMES.len()] = {
+    let mut names = [""; QdiscConfig::NAMES.len()];
+    names.copy_from_slice(QdiscConfig::NAMES);
+    names
+};
 const NAMES: EnumType = EnumType { names: &self_named(DISCIPLINES) };
 
 /// A discipline: its name or a table.
@@ -219,34 +264,17 @@ impl KeyCodec for DisciplineType {
                     Some(advice) => Some(advice.to_owned()),
                     None => did_you_mean(name, DISCIPLINES),
                 };
-                NAMES.read_or(key, node, reader, advice).map(|name| match name {
-                    "codel" => Discipline::CoDel(CodelTable::default()),
-                    "fq_codel" => Discipline::FqCoDel(FqCodelTable::default()),
-                    "pie" => Discipline::Pie(PieTable::default()),
-                    "red" => Discipline::Red(RedTable::default()),
-                    _ => Discipline::DropTail,
-                })
+                NAMES.read_or(key, node, reader, advice).map(Discipline::named)
             }
             TomlValue::Table(_) => {
-                let table = TableType::<QueueTable>::of(&SECTION).table(node, reader)?;
-                let codel = table.codel.map(|table| Discipline::CoDel(*table.value));
-                let fq_codel = table.fq_codel.map(|table| Discipline::FqCoDel(*table.value));
-                let pie = table.pie.map(|table| Discipline::Pie(*table.value));
-                let red = table.red.map(|table| Discipline::Red(*table.value));
-                codel.or(fq_codel).or(pie).or(red)
+                Discipline::of(TableType::<QueueTable>::of(&SECTION).table(node, reader)?)
             }
             _ => type_mismatch(key, node, "the name of a discipline or a table", reader),
         }
     }
 
     fn write(&self, value: &Discipline) -> toml_edit::Value {
-        let (name, table) = match value {
-            Discipline::DropTail => ("drop-tail", InlineTable::new()),
-            Discipline::CoDel(table) => ("codel", table.write()),
-            Discipline::FqCoDel(table) => ("fq_codel", table.write()),
-            Discipline::Pie(table) => ("pie", table.write()),
-            Discipline::Red(table) => ("red", table.write()),
-        };
+        let (name, table) = value.parts();
         match table.is_empty() {
             true => name.into(),
             false => InlineTable::from_iter([(name, table)]).into(),
@@ -261,31 +289,18 @@ fn set<T: Copy>(written: Option<&Located<T>>, default: &mut T) {
     }
 }
 
-impl Discipline {
-    /// Converts to the simulator's policy; reports inconsistent parameters.
-    pub(super) fn policy(&self, reader: &mut ScenarioReader) -> Option<QdiscConfig> {
-        Some(match self {
-            Self::DropTail => QdiscConfig::DropTail,
-            Self::CoDel(table) => QdiscConfig::CoDel(table.params()),
-            Self::FqCoDel(table) => QdiscConfig::FqCoDel(table.params()),
-            Self::Pie(table) => QdiscConfig::Pie(table.params()),
-            Self::Red(table) => QdiscConfig::Red(table.params(reader)?),
-        })
-    }
-}
-
 impl CodelTable {
-    fn params(&self) -> codel::CoDelParams {
+    fn params(&self, _reader: &mut ScenarioReader) -> Option<codel::CoDelParams> {
         let mut params = codel::CoDelParams::default();
         set(self.target.as_ref(), &mut params.target);
         set(self.interval.as_ref(), &mut params.interval);
         set(self.ecn.as_ref(), &mut params.ecn);
-        params
+        Some(params)
     }
 }
 
 impl FqCodelTable {
-    fn params(&self) -> fq_codel::FqCoDelParams {
+    fn params(&self, _reader: &mut ScenarioReader) -> Option<fq_codel::FqCoDelParams> {
         let mut params = fq_codel::FqCoDelParams::default();
         set(self.target.as_ref(), &mut params.codel.target);
         set(self.interval.as_ref(), &mut params.codel.interval);
@@ -294,18 +309,18 @@ impl FqCodelTable {
         let mut flows = u64::from(params.flows);
         set(self.flows.as_ref(), &mut flows);
         params.flows = flows as u32;
-        params
+        Some(params)
     }
 }
 
 impl PieTable {
-    fn params(&self) -> pie::PieParams {
+    fn params(&self, _reader: &mut ScenarioReader) -> Option<pie::PieParams> {
         let mut params = pie::PieParams::default();
         set(self.target.as_ref(), &mut params.target);
         set(self.update.as_ref(), &mut params.update);
         set(self.burst.as_ref(), &mut params.burst);
         set(self.ecn.as_ref(), &mut params.ecn);
-        params
+        Some(params)
     }
 }
 
@@ -335,5 +350,20 @@ impl RedTable {
         }
         (params.min, params.max) = (min as u32, max as u32);
         Some(params)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_discipline_has_the_name_of_its_policy() {
+        for name in QdiscConfig::NAMES {
+            let discipline = Discipline::named(name);
+            assert_eq!(discipline.parts().0, *name);
+            let policy = discipline.policy(&mut ScenarioReader::default());
+            assert_eq!(policy.map(|policy| policy.name()), Some(*name));
+        }
     }
 }

@@ -7,7 +7,7 @@
 use machine::PacketAction;
 use units::{Bytes, Duration, Instant};
 
-use super::{Fifo, QueueOutcomes, QueuedPacket};
+use super::{Fifo, QueueArrival, QueueDiscipline, QueueOutcomes, QueueSite, QueuedPacket};
 
 /// Parameters of CoDel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,6 +35,26 @@ pub(crate) struct CoDel {
     params: CoDelParams,
     control: CoDelState,
     largest: Bytes,
+}
+
+impl QueueDiscipline for CoDel {
+    type Params = CoDelParams;
+
+    fn create(params: CoDelParams, _site: &QueueSite<'_>) -> Self {
+        Self::new(params)
+    }
+
+    fn take(&mut self, arrival: &QueueArrival<'_>, _fates: &mut QueueOutcomes) -> bool {
+        let room = arrival.fits(&self.queue);
+        if room {
+            self.enqueue(arrival.packet);
+        }
+        room
+    }
+
+    fn give(&mut self, now: Instant, fates: &mut QueueOutcomes) -> Option<QueuedPacket> {
+        self.dequeue(now, fates)
+    }
 }
 
 impl CoDel {

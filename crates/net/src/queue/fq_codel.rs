@@ -11,7 +11,7 @@ use units::rng::Fnv;
 use units::{Bytes, Instant};
 
 use super::codel::{CoDelParams as CodelParams, CoDelState, LEAST_PACKET};
-use super::{Fifo, QueueOutcomes, QueuedPacket};
+use super::{Fifo, QueueArrival, QueueDiscipline, QueueOutcomes, QueueSite, QueuedPacket};
 use crate::link::QueueLimit;
 use crate::selection::RandomSource;
 
@@ -57,6 +57,26 @@ struct FlowQueue {
     /// Bytes that the queue may still send in its round.
     credits: i64,
     listed: bool,
+}
+
+impl QueueDiscipline for FqCoDel {
+    type Params = FqCoDelParams;
+
+    fn create(params: FqCoDelParams, site: &QueueSite<'_>) -> Self {
+        Self::new(params, site.random_source)
+    }
+
+    fn take(&mut self, arrival: &QueueArrival<'_>, fates: &mut QueueOutcomes) -> bool {
+        self.enqueue(arrival.packet, arrival.view);
+        if !arrival.idle {
+            self.drop_to(arrival.limit, fates);
+        }
+        true
+    }
+
+    fn give(&mut self, now: Instant, fates: &mut QueueOutcomes) -> Option<QueuedPacket> {
+        self.dequeue(now, fates)
+    }
 }
 
 impl FqCoDel {

@@ -9,7 +9,7 @@
 use machine::PacketAction;
 use units::{Bytes, Duration, Instant, RandomStream};
 
-use super::{Fifo, QueueOutcomes, QueuedPacket};
+use super::{Fifo, QueueArrival, QueueDiscipline, QueueOutcomes, QueueSite, QueuedPacket};
 use crate::selection::RandomSource;
 
 /// Parameters of PIE.
@@ -63,6 +63,23 @@ pub(crate) struct Pie {
     delay_old: Duration,
     /// Time of the next update.
     next_update: Instant,
+}
+
+impl QueueDiscipline for Pie {
+    type Params = PieParams;
+
+    fn create(params: PieParams, site: &QueueSite<'_>) -> Self {
+        Self::new(params, site.random_source)
+    }
+
+    fn take(&mut self, arrival: &QueueArrival<'_>, fates: &mut QueueOutcomes) -> bool {
+        let room = arrival.fits(&self.queue);
+        self.enqueue(arrival.packet, room, fates)
+    }
+
+    fn give(&mut self, now: Instant, _fates: &mut QueueOutcomes) -> Option<QueuedPacket> {
+        self.dequeue(now)
+    }
 }
 
 impl Pie {

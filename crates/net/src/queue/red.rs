@@ -12,7 +12,7 @@
 use machine::PacketAction;
 use units::{Duration, Instant, RandomStream, Ratio};
 
-use super::{Fifo, QueueOutcomes, QueuedPacket};
+use super::{Fifo, QueueArrival, QueueDiscipline, QueueOutcomes, QueueSite, QueuedPacket};
 use crate::selection::RandomSource;
 
 /// Parameters of RED.
@@ -69,6 +69,23 @@ pub(crate) struct Red {
     idle_since: Option<Instant>,
     /// Transmission time of a packet, by which idle times are counted.
     slot: Duration,
+}
+
+impl QueueDiscipline for Red {
+    type Params = RedParams;
+
+    fn create(params: RedParams, site: &QueueSite<'_>) -> Self {
+        Self::new(params, site.slot, site.random_source)
+    }
+
+    fn take(&mut self, arrival: &QueueArrival<'_>, fates: &mut QueueOutcomes) -> bool {
+        let room = arrival.fits(&self.queue);
+        self.enqueue(arrival.packet, room, fates)
+    }
+
+    fn give(&mut self, now: Instant, _fates: &mut QueueOutcomes) -> Option<QueuedPacket> {
+        self.dequeue(now)
+    }
 }
 
 impl Red {

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use record::{ElementId, PacketEvent, PacketNumber};
 use serde::{Deserialize, Serialize};
-use sim::scenario::{ElementSpec, QdiscConfig, Scenario};
+use sim::scenario::{ElementSpec, Scenario};
 use units::{Duration, Instant};
 
 use super::histogram::Histogram;
@@ -170,13 +170,7 @@ impl LinkQueue {
 fn line(element: &ElementSpec, key: impl FnOnce() -> String) -> Option<Box<LinkQueue>> {
     let queue = match element {
         ElementSpec::Link { .. } => "drop-tail",
-        ElementSpec::LinkWithQdisc { queue, .. } => match queue {
-            QdiscConfig::DropTail => "drop-tail",
-            QdiscConfig::CoDel(_) => "codel",
-            QdiscConfig::FqCoDel(_) => "fq_codel",
-            QdiscConfig::Pie(_) => "pie",
-            QdiscConfig::Red(_) => "red",
-        },
+        ElementSpec::LinkWithQdisc { queue, .. } => queue.name(),
         _ => return None,
     };
     Some(Box::new(LinkQueue {
