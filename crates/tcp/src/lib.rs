@@ -4,7 +4,7 @@
 //! the names users know); [`endpoint`] (the state machine), then in the life of a segment
 //! `handshake`, `output` (what is sent next, one file per system), `input` (arriving segments),
 //! `acks` (acknowledgments at the sender), `probes`; and the parts they use: `timers`, `timeout`,
-//! `syn_timer`, `user_timeout`, `clock`, `ecn`, `challenge`, `send_buffer`, `sent`, `state`, `receive_window`,
+//! `syn_timer`, `user_timeout`, `clock`, `ecn`, `challenge`, `send_buffer`, `sent`, `send_side`, `receive_side`, `receive_window`,
 //! `reassembly`, `ack_policy`, `sack_compression`; `rates` (delivery rates and pacing, for BBR);
 //! the application's interface: `application`, [`info`], `socket_options`; [`packed`] (idle connections, compactly
 //! encoded).
@@ -12,8 +12,9 @@
 //! Internally, sequence numbers are 64-bit offsets, with the SYN at 0 and the first payload byte at
 //! 1; they become 32-bit numbers only on a [`packet::Segment`].
 //!
-//! `loss` detects and repairs losses: NewReno (RFC 6582), FreeBSD's SACK recovery, or RACK-TLP (RFC
-//! 8985, Linux, FreeBSD's RACK). Urgent data is delivered in line; its pointer is ignored.
+//! `sender` has what all sending stacks share, `stacks` those of FreeBSD and the calls of all; `loss`
+//! detects and repairs losses by NewReno (RFC 6582) and by RACK-TLP (RFC 8985, Linux). Urgent data is
+//! delivered in line; its pointer is ignored.
 
 pub mod endpoint;
 pub mod knobs;
