@@ -166,8 +166,9 @@ mod tests {
         ];
         let sizes = sizes(files.iter());
         assert_eq!(sizes["Big"], TypeSize { methods: 3, files: 2 });
-        let found =
-            |limit: (usize, usize)| complaints_of("tcp", &sizes, &[("tcp", "Big", limit.0, limit.1)]);
+        let found = |limit: (usize, usize)| {
+            complaints_of("tcp", &sizes, &[("tcp", "Big", limit.0, limit.1)])
+        };
         assert_eq!(found((3, 2)), Vec::<String>::new());
         assert_eq!(found((2, 2)), ["tcp: Big has 3 methods, more than 2"]);
         assert_eq!(found((3, 1)), ["tcp: the methods of Big are in 2 files, more than 1"]);

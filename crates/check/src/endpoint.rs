@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, VecDeque};
 use record::{
     Cause, Event, EventSource, PacketNumber, Purpose, SendLimit, SenderState, SentKind, TcpBits,
 };
-use units::{Bytes, Instant, Offset, SeqNum};
+use units::{Bytes, Ecn, Instant, Offset, SeqNum};
 
 use crate::arrivals::Arrivals;
 use crate::contents::PayloadRange;
@@ -128,7 +128,7 @@ pub(crate) struct PacketDeparture {
     pub(crate) seq: SeqNum,
     pub(crate) len: u32,
     pub(crate) size: u32,
-    pub(crate) capable: bool,
+    pub(crate) ecn: Ecn,
     pub(crate) tcp: TcpBits,
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use record::{ElementId, PacketNumber, SynOffers, TcpBits};
-use units::HostId;
+use units::{Ecn, HostId};
 
 use crate::contents::{PacketContents, PayloadRange};
 use crate::element::{ElementModel, FlowDirection};
@@ -26,8 +26,7 @@ struct TrackedPacket {
     /// Whether its checksum is wrong: the destination card drops it silently.
     damaged: bool,
     size: u32,
-    /// Whether it is ECN-capable.
-    capable: bool,
+    ecn: Ecn,
     contents: PacketContents,
 }
 
@@ -142,7 +141,7 @@ impl Traffic {
         log: &mut ViolationLog,
         number: PacketNumber,
         (flow, from): (u32, u8),
-        (size, capable): (u32, bool),
+        (size, ecn): (u32, Ecn),
         contents: PacketContents,
     ) {
         let route = self.flow_routes[flow as usize].0[usize::from(from)] as u32;
@@ -155,7 +154,7 @@ impl Traffic {
             copied_here: false,
             damaged: false,
             size,
-            capable,
+            ecn,
             contents,
         };
         self.add(log, number, packet);
@@ -240,7 +239,10 @@ impl Traffic {
     /// An element marks a packet in its queue.
     pub(crate) fn mark(&mut self, log: &mut ViolationLog, number: PacketNumber, id: ElementId) {
         let Some((packet, element)) = self.locate(log, number, id) else { return };
-        if !element.law().marks || !packet.capable || packet.place != PacketPosition::AtElement {
+        if !element.law().marks
+            || !packet.ecn.is_capable()
+            || packet.place != PacketPosition::AtElement
+        {
             log.note(Subject::Packet(number), ViolationKind::UnexpectedMark { hop_index: id });
         }
         self.counts.marked += 1;
@@ -316,7 +318,7 @@ impl Traffic {
             copied_here: false,
             damaged: false,
             size,
-            capable: false,
+            ecn: Ecn::NotEct,
             contents,
         };
         self.counts.injected += 1;

@@ -89,9 +89,9 @@ impl Verifier {
         let Some((side, ends)) = self.flows.find(&mut self.log, who) else { return };
         if let Some(payload) = ends[side].depart(&mut self.log, departure) {
             let sender = (who.flow.0, side as u8);
-            let PacketDeparture { packet, size, capable, tcp, .. } = *departure;
+            let PacketDeparture { packet, size, ecn, tcp, .. } = *departure;
             let contents = PacketContents { payload, tcp };
-            self.traffic.depart(&mut self.log, packet, sender, (size, capable), contents);
+            self.traffic.depart(&mut self.log, packet, sender, (size, ecn), contents);
         }
     }
 
@@ -141,10 +141,10 @@ impl Recorder for Verifier {
         self.expect_loss(None);
         let log = &mut self.log;
         match movement {
-            PacketEvent::Sent { host, flow, packet, seq, len, size, ect: capable, tcp } => {
+            PacketEvent::Sent { host, flow, packet, seq, len, size, ecn, tcp } => {
                 self.depart(
                     EventSource { host, flow },
-                    &PacketDeparture { packet, seq, len, size, capable, tcp },
+                    &PacketDeparture { packet, seq, len, size, ecn, tcp },
                 );
             }
             PacketEvent::Accepted { hop_index, packet } => {
@@ -163,8 +163,8 @@ impl Recorder for Verifier {
             PacketEvent::Rewritten { hop_index, packet, size } => {
                 self.traffic.rewrite(log, packet, hop_index, size);
             }
-            PacketEvent::Injected { hop_index, packet, flow, back, size, tcp } => {
-                let way = (flow.0, u8::from(back));
+            PacketEvent::Injected { hop_index, packet, flow, dir, size, tcp } => {
+                let way = (flow.0, dir as u8);
                 self.traffic.inject(log, packet, hop_index, way, (size, tcp));
             }
             PacketEvent::Forwarded { hop_index, packet } => {

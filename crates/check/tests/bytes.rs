@@ -7,7 +7,7 @@ use check::violation::StateField;
 use check::{RecordItem, ViolationKind};
 use common::*;
 use record::{Cause, Event, EventSource, PacketEvent, PacketNumber, Purpose, SentKind, TcpBits};
-use units::{Bytes, FlowId, HostId, Offset};
+use units::{Bytes, Ecn, FlowId, HostId, Offset};
 
 const TIMEOUT: SentKind = SentKind::Retransmission(Cause::Timeout);
 
@@ -142,7 +142,7 @@ fn a_burst_may_leave_in_packets_but_completely() {
                 seq,
                 len,
                 size,
-                ect: false,
+                ecn: Ecn::NotEct,
                 tcp: TcpBits::default(),
             };
             for movement in [departed, PacketEvent::Accepted { hop_index: LINE, packet }] {

@@ -13,7 +13,7 @@ use common::{
 use record::{
     ElementId, Event, EventSource, PacketEvent, PacketNumber, Purpose, SentKind, TcpBits,
 };
-use units::{Bytes, Duration, FlowId, HostId, SeqNum};
+use units::{Bytes, Duration, Ecn, FlowId, HostId, SeqNum};
 
 const fn p(n: u64) -> PacketNumber {
     PacketNumber(n)
@@ -144,7 +144,7 @@ fn no_packet_appears_without_being_sent() {
         seq: SeqNum(3_101),
         len: 1_000,
         size: 1_040,
-        ect: false,
+        ecn: Ecn::NotEct,
         tcp: TcpBits::default(),
     };
     assert_eq!(after(|items| at(items, departed)), Some(ViolationKind::NeverSent));

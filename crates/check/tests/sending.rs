@@ -11,7 +11,7 @@ use record::{
     Cause, Event, EventSource, PacketEvent, PacketNumber, Purpose, SendLimit, SenderState,
     SentKind, TcpBits,
 };
-use units::{Bytes, FlowId, Offset};
+use units::{Bytes, Ecn, FlowId, Offset};
 
 const TIMEOUT: SentKind = SentKind::Retransmission(Cause::Timeout);
 const LOSS: SentKind = SentKind::Retransmission(Cause::FastRetransmit);
@@ -313,7 +313,7 @@ fn probe(timer: bool, at: u64, len: u32, seq: u32) -> Option<ViolationKind> {
         seq,
         len,
         size,
-        ect: false,
+        ecn: Ecn::NotEct,
         tcp: TcpBits::default(),
     };
     for movement in [departed, PacketEvent::Accepted { hop_index: LINE, packet }] {

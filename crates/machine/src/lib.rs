@@ -11,7 +11,7 @@ mod bbr_state;
 pub use bbr_state::bbr_draft_state;
 
 use record::{Event, EventSource, Purpose, Recorder, SendLimit, Sender, SynOffers};
-use units::{Bytes, FlowId, Instant, SeqNum};
+use units::{Bytes, Dir, Ecn, FlowId, Instant, SeqNum};
 
 /// The context of one call: the time, the source of events and the recorder.
 #[derive(Debug)]
@@ -109,12 +109,12 @@ pub struct PacketView {
     pub syn: bool,
     /// True for a SYN without ACK that asks for ECN: it has ECE and CWR (RFC 3168 section 6.1.1).
     pub ecn_syn: bool,
-    /// True on the way to the host that opened the connection.
-    pub back: bool,
+    /// Direction on its connection.
+    pub dir: Dir,
     /// Acknowledgment that the packet carries.
     pub ack: PacketAck,
-    /// True if a queue may mark the packet instead of dropping it (ECT, RFC 3168).
-    pub capable: bool,
+    /// ECN field of the IP header.
+    pub ecn: Ecn,
 }
 
 /// The acknowledgment that a packet carries.

@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 
 use machine::{Element, PacketAck, PacketId, PacketVerdict, PacketView};
-use units::{Bytes, Duration, FlowId, Instant, SeqNum};
+use units::{Bytes, Dir, Duration, FlowId, Instant, SeqNum};
 
 /// Passes a fraction of the bare ACKs, always the newest.
 ///
@@ -60,8 +60,8 @@ impl AckFilter {
         }
     }
 
-    fn direction_index(&mut self, flow: FlowId, back: bool) -> usize {
-        let number = 2 * flow.0 as usize + usize::from(back);
+    fn direction_index(&mut self, flow: FlowId, dir: Dir) -> usize {
+        let number = 2 * flow.0 as usize + dir as usize;
         if self.directions.len() <= number {
             self.directions.resize_with(number + 1, AckFilterDirection::default);
         }
@@ -118,7 +118,7 @@ impl AckFilter {
 
 impl Element for AckFilter {
     fn accept(&mut self, now: Instant, packet: PacketId, view: &PacketView) -> PacketVerdict {
-        let way = self.direction_index(view.flow, view.back);
+        let way = self.direction_index(view.flow, view.dir);
         let AckFilterDirection { passed, held } = self.directions[way];
         let newest = held.map(|held| held.ack).or(passed);
         let news = |ack| newest.is_none_or(|newest| bytes_beyond(ack, newest) > 0);
@@ -262,7 +262,7 @@ mod tests {
         assert_eq!(thin.accept(at(0), PacketId(0), &bare_ack(100)), PacketVerdict::Forwarded);
         assert_eq!(thin.accept(at(1), PacketId(1), &bare_ack(100)), PacketVerdict::Forwarded);
         assert_eq!(thin.accept(at(2), PacketId(2), &bare_ack(200)), PacketVerdict::Queued);
-        let old = PacketView { back: true, ..data(1_500) };
+        let old = PacketView { dir: Dir::Reverse, ..data(1_500) };
         assert_eq!(thin.accept(at(3), PacketId(3), &old), PacketVerdict::Queued);
         assert_eq!(leave(&mut thin, at(3)), [(300, 2), (300, 3)]);
         assert_eq!(thin.accept(at(4), PacketId(4), &old), PacketVerdict::Forwarded);

@@ -120,8 +120,7 @@ impl Element for QdiscLink {
         if let Some(limits) = &self.limits {
             self.limit = limits.at(now);
         }
-        let packet =
-            QueuedPacket { packet, size: view.size, enqueued_at: now, ecn_capable: view.capable };
+        let packet = QueuedPacket { packet, size: view.size, enqueued_at: now, ecn: view.ecn };
         let arrival = QueueArrival { packet, view, limit: self.limit, idle };
         if !self.queue.enqueue(&arrival, &mut self.fates) {
             return PacketVerdict::Dropped;

@@ -9,7 +9,7 @@ pub mod red;
 use std::collections::VecDeque;
 
 use machine::{PacketAction, PacketId, PacketView};
-use units::{Bytes, Duration, Instant};
+use units::{Bytes, Duration, Ecn, Instant};
 
 use crate::link::QueueLimit;
 use crate::selection::RandomSource;
@@ -23,8 +23,8 @@ pub struct QueuedPacket {
     pub size: Bytes,
     /// When it was enqueued.
     pub enqueued_at: Instant,
-    /// Whether it is ECN-capable (RFC 3168).
-    pub ecn_capable: bool,
+    /// ECN field of the IP header.
+    pub ecn: Ecn,
 }
 
 /// Drops and marks of the discipline, oldest first.

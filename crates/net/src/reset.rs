@@ -47,7 +47,7 @@ impl Element for Reset {
         }
         // Only TCP has acknowledgments and SYNs here.
         let is_tcp = view.syn || !matches!(view.ack, PacketAck::None);
-        let passed = &mut connection.passed[usize::from(view.back)];
+        let passed = &mut connection.passed[view.dir as usize];
         let due = match self.trigger {
             ResetTrigger::Bytes(bytes) => *passed >= bytes.get(),
             ResetTrigger::At(at) => now >= at,

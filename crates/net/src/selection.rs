@@ -261,7 +261,7 @@ impl SelectorState {
 mod tests {
     use super::*;
     use crate::testing::{bare_ack, data, handshake};
-    use units::SeqNum;
+    use units::{Dir, SeqNum};
 
     const RNG: RandomSource<'static> = RandomSource { seed: 1, owner: "test" };
 
@@ -311,7 +311,8 @@ mod tests {
         let second = SelectionRule::Listed(vec![2]);
         let syn = PacketView { syn: true, ..handshake() };
         let ecn_syn = PacketView { ecn_syn: true, ..syn };
-        let syn_ack = PacketView { back: true, ack: PacketAck::Piggybacked(SeqNum(1)), ..syn };
+        let syn_ack =
+            PacketView { dir: Dir::Reverse, ack: PacketAck::Piggybacked(SeqNum(1)), ..syn };
         let packets = [handshake(), bare_ack(1), data(1_500), bare_ack(2), data(1_500)];
         let opening = [ecn_syn, syn_ack, syn, ecn_syn, syn_ack];
         let of = |packets: &[PacketView], only| -> Vec<bool> {

@@ -1,7 +1,7 @@
 //! Views of packets for the tests of this crate.
 
 use machine::{Element, PacketAck, PacketId, PacketView};
-use units::{Bytes, FlowId, Instant, SeqNum};
+use units::{Bytes, Dir, Ecn, FlowId, Instant, SeqNum};
 
 /// A data packet of `size` IP bytes.
 pub(crate) const fn data(size: u32) -> PacketView {
@@ -11,19 +11,19 @@ pub(crate) const fn data(size: u32) -> PacketView {
         size: Bytes(size as u64),
         payload,
         flow: FlowId(0),
-        back: false,
+        dir: Dir::Forward,
         ack,
         seq: SeqNum(1),
         syn: false,
         ecn_syn: false,
-        capable: false,
+        ecn: Ecn::NotEct,
     }
 }
 
 /// A bare ACK of all bytes before `ack`.
 pub(crate) const fn bare_ack(ack: u32) -> PacketView {
     let ack = PacketAck::Pure(SeqNum(ack));
-    PacketView { size: Bytes(52), back: true, ack, ..data(52) }
+    PacketView { size: Bytes(52), dir: Dir::Reverse, ack, ..data(52) }
 }
 
 /// A packet without payload, so that rules for data do not cover it.

@@ -5,28 +5,8 @@ use core::hint::cold_path;
 use core::ops::{BitOr, BitOrAssign};
 
 use serde::{Deserialize, Serialize};
+pub use units::Dir;
 use units::{Bytes, FlowId, SeqNum};
-
-/// Direction of a segment on its connection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-#[repr(u8)]
-pub enum Dir {
-    /// From the host that opened the connection.
-    #[default]
-    Forward,
-    /// To the host that opened the connection.
-    Reverse,
-}
-
-impl Dir {
-    /// The opposite direction.
-    pub const fn reversed(self) -> Self {
-        match self {
-            Self::Forward => Self::Reverse,
-            Self::Reverse => Self::Forward,
-        }
-    }
-}
 
 /// Version of the Internet Protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Deserialize, Serialize)]

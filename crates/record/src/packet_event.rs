@@ -1,6 +1,6 @@
 //! Events of single packets between two hosts, for invariant checks.
 
-use units::{FlowId, HostId, SeqNum};
+use units::{Dir, Ecn, FlowId, HostId, SeqNum};
 
 use crate::tcp_bits::TcpBits;
 
@@ -31,8 +31,8 @@ pub enum PacketEvent {
         len: u32,
         /// IP bytes.
         size: u32,
-        /// True if the packet may be marked (ECT).
-        ect: bool,
+        /// ECN field of the IP header.
+        ecn: Ecn,
         /// Control bits and offers of its TCP header.
         tcp: TcpBits,
     },
@@ -90,8 +90,8 @@ pub enum PacketEvent {
         packet: PacketNumber,
         /// Connection that the packet is about.
         flow: FlowId,
-        /// True on the way to the host that opened the connection.
-        back: bool,
+        /// Its direction on the connection.
+        dir: Dir,
         /// IP bytes.
         size: u32,
         /// Control bits of its TCP header; none for an ICMP error.

@@ -169,7 +169,7 @@ mod tests {
     use super::*;
     use crate::scenario::{PacketClass, SelectionRule, SharedElement};
     use machine::{PacketAck, PacketId, PacketVerdict, PacketView};
-    use units::{Bytes, Duration, FlowId, Instant, Ratio, SeqNum};
+    use units::{Bytes, Dir, Duration, Ecn, FlowId, Instant, Ratio, SeqNum};
 
     fn half() -> ElementSpec {
         ElementSpec::Loss {
@@ -207,9 +207,9 @@ mod tests {
             seq: SeqNum(0),
             syn: false,
             ecn_syn: false,
-            back: false,
+            dir: Dir::Forward,
             ack: PacketAck::None,
-            capable: false,
+            ecn: Ecn::NotEct,
         };
         let mut lost = || {
             let verdict = hop_index.accept(Instant::ZERO, PacketId(0), view.size, || view);

@@ -3,12 +3,14 @@
 //! Reading order: [`time`] (nanosecond instants and durations), [`bytes`] (sizes),
 //! [`rate`] (decimal bits per second with a carried remainder), [`seq`] (64-bit stream offsets
 //! internally, wrapping sequence numbers on the wire), [`ratio`] (probabilities and gains as
-//! integers), [`rng`] (one random stream per purpose, all from one seed), [`maths`] (floating point
+//! integers), [`dir`] and [`ecn`] (fields of packets), [`rng`] (one random stream per purpose, all from one seed), [`maths`] (floating point
 //! for formulas and reports).
 //!
 //! This crate reads no clock and parses no text.
 
 pub mod bytes;
+pub mod dir;
+pub mod ecn;
 pub mod hint;
 pub mod maths;
 pub mod rate;
@@ -20,6 +22,8 @@ pub mod time;
 use serde::{Deserialize, Serialize};
 
 pub use bytes::Bytes;
+pub use dir::Dir;
+pub use ecn::Ecn;
 pub use hint::{prefetch, unlikely};
 pub use rate::Rate;
 pub use ratio::Ratio;

@@ -13,7 +13,7 @@ use record::{
     Cause, ElementId, Event, EventSource, PacketEvent, PacketNumber, Purpose, SenderState,
     SentKind, TcpBits,
 };
-use units::{Bytes, Duration, FlowId, HostId, Instant, Offset, Rate, SeqNum};
+use units::{Bytes, Duration, Ecn, FlowId, HostId, Instant, Offset, Rate, SeqNum};
 
 pub(crate) const CLIENT: HostId = HostId(0);
 pub(crate) const SERVER: HostId = HostId(1);
@@ -126,7 +126,7 @@ impl RecordBuilder {
             seq: SeqNum(seq),
             len,
             size: len + if syn { 60 } else { 40 },
-            ect: false,
+            ecn: Ecn::NotEct,
             tcp: TcpBits::default(),
         })
     }

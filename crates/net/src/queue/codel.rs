@@ -155,7 +155,7 @@ impl CoDelState {
             self.dropping = late;
             while self.dropping && now >= self.drop_next {
                 self.count += 1;
-                if params.ecn && packet.ecn_capable {
+                if params.ecn && packet.ecn.is_capable() {
                     fates.push_back(PacketAction::Marked(packet.packet));
                     self.drop_next = control_law(self.drop_next, params.interval, self.count);
                     break;
@@ -168,7 +168,7 @@ impl CoDelState {
                 }
             }
         } else if late {
-            let next = if params.ecn && packet.ecn_capable {
+            let next = if params.ecn && packet.ecn.is_capable() {
                 fates.push_back(PacketAction::Marked(packet.packet));
                 Some(packet)
             } else {
@@ -205,6 +205,8 @@ impl CoDelState {
 mod tests {
     use machine::PacketId;
 
+    use units::Ecn;
+
     use super::*;
 
     const MS: u64 = 1_000_000;
@@ -228,7 +230,7 @@ mod tests {
                     packet,
                     size: Bytes(1_500),
                     enqueued_at: since,
-                    ecn_capable: capable,
+                    ecn: if capable { Ecn::Ect0 } else { Ecn::NotEct },
                 });
             }
             assert!(codel.dequeue(now, &mut fates).is_some());
@@ -302,7 +304,7 @@ mod tests {
                     packet,
                     size: Bytes(1_500),
                     enqueued_at: since,
-                    ecn_capable: false,
+                    ecn: Ecn::NotEct,
                 });
             }
             codel.dequeue(now, &mut fates);
@@ -342,7 +344,7 @@ mod tests {
                     packet,
                     size: Bytes(1_500),
                     enqueued_at: since,
-                    ecn_capable: false,
+                    ecn: Ecn::NotEct,
                 });
             }
             // The rest of the queue is no larger than the largest packet.

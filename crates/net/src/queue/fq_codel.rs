@@ -101,7 +101,7 @@ impl FqCoDel {
         let mut hash = Fnv::new();
         hash.add(&self.salt.to_le_bytes());
         hash.add(&view.flow.0.to_le_bytes());
-        hash.add(&[u8::from(view.back)]);
+        hash.add(&[view.dir as u8]);
         // FNV spreads differences in the last bytes to few bits: apply MurmurHash3's finalizer.
         let mut bits = hash.finish();
         bits = (bits ^ (bits >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
@@ -196,7 +196,7 @@ impl FqCoDel {
 #[cfg(test)]
 mod tests {
     use machine::PacketId;
-    use units::FlowId;
+    use units::{Ecn, FlowId};
 
     use super::*;
     use crate::testing::data;
@@ -208,7 +208,7 @@ mod tests {
             packet: PacketId(flow),
             size: Bytes(size),
             enqueued_at: Instant::ZERO,
-            ecn_capable: false,
+            ecn: Ecn::NotEct,
         };
         (waiting, PacketView { flow: FlowId(flow), ..data(size as u32) })
     }

@@ -115,7 +115,7 @@ impl Pie {
         }
         if self.burst_allowance.is_zero() && self.drop_early() {
             self.accumulated = 0;
-            if !self.params.ecn || !packet.ecn_capable || self.probability > part(1, 10) {
+            if !self.params.ecn || !packet.ecn.is_capable() || self.probability > part(1, 10) {
                 return false;
             }
             fates.push_back(PacketAction::Marked(packet.packet));
@@ -212,6 +212,8 @@ impl Pie {
 mod tests {
     use machine::PacketId;
 
+    use units::Ecn;
+
     use super::*;
 
     const RNG: RandomSource<'static> = RandomSource { seed: 1, owner: "test" };
@@ -233,7 +235,7 @@ mod tests {
             packet: PacketId(0),
             size: Bytes(1_500),
             enqueued_at: since,
-            ecn_capable: capable,
+            ecn: if capable { Ecn::Ect0 } else { Ecn::NotEct },
         }
     }
 

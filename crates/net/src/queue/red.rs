@@ -115,7 +115,7 @@ impl Red {
         }
         if picked {
             let full = self.average >= u64::from(self.params.max) * ONE;
-            if !self.params.ecn || !packet.ecn_capable || full {
+            if !self.params.ecn || !packet.ecn.is_capable() || full {
                 return false;
             }
             fates.push_back(PacketAction::Marked(packet.packet));
@@ -197,8 +197,8 @@ fn power(mut base: u64, mut n: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use machine::PacketId;
-    use units::Bytes;
     use units::maths::pow;
+    use units::{Bytes, Ecn};
 
     use super::*;
 
@@ -214,7 +214,7 @@ mod tests {
             packet: PacketId(0),
             size: Bytes(1_500),
             enqueued_at: Instant::ZERO,
-            ecn_capable: capable,
+            ecn: if capable { Ecn::Ect0 } else { Ecn::NotEct },
         }
     }
 

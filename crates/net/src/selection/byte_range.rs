@@ -43,7 +43,7 @@ impl ByteRangeSelector {
     /// Returns whether this packet, the next one, is selected. All packets must be passed in, SYNs
     /// too.
     pub(super) fn picks(&mut self, view: &PacketView) -> bool {
-        let stream = 2 * view.flow.0 as usize + usize::from(view.back);
+        let stream = 2 * view.flow.0 as usize + view.dir as usize;
         if view.syn {
             self.begin(stream, view.seq);
         }
@@ -90,7 +90,7 @@ impl ByteStreamState {
 
 #[cfg(test)]
 mod tests {
-    use units::{FlowId, Instant};
+    use units::{Dir, FlowId, Instant};
 
     use super::*;
     use crate::selection::{PacketClass, PacketSelector, RandomSource, SelectionRule};
@@ -161,7 +161,7 @@ mod tests {
     #[test]
     fn each_direction_of_a_connection_is_a_stream() {
         let mut chooser = chooser(0, 10, 1);
-        let back = |view: PacketView| PacketView { back: true, ..view };
+        let back = |view: PacketView| PacketView { dir: Dir::Reverse, ..view };
         let other = |view: PacketView| PacketView { flow: FlowId(7), ..view };
         assert!(!chooser.picks(Instant::ZERO, &back(at(0))), "its SYN has not been seen");
         assert!(!chooser.picks(Instant::ZERO, &back(syn())));

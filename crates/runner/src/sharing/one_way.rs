@@ -169,7 +169,7 @@ impl OneWayDelays {
 mod tests {
     use super::*;
     use record::TcpBits;
-    use units::SeqNum;
+    use units::{Ecn, SeqNum};
 
     #[test]
     fn delays_are_those_between_the_cards_and_acks_do_not_count() {
@@ -177,7 +177,7 @@ mod tests {
         let mut delays = OneWayDelays::new(vec![(HostId(0), 0)]);
         let mut sent = |ms, host, number, len| {
             let (host, flow, packet) = (HostId(host), FlowId(0), PacketNumber(number));
-            let (seq, size, ect) = (SeqNum(0), len + 40, false);
+            let (seq, size, ecn) = (SeqNum(0), len + 40, Ecn::NotEct);
             let sent = PacketEvent::Sent {
                 host,
                 flow,
@@ -185,7 +185,7 @@ mod tests {
                 seq,
                 len,
                 size,
-                ect,
+                ecn,
                 tcp: TcpBits::default(),
             };
             delays.on_packet_event(at(ms), sent);

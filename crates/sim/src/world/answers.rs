@@ -1,7 +1,7 @@
 //! Packets that elements send because of packets that they do not pass.
 
 use machine::{BoxAnswer, PacketId};
-use packet::{Dir, Flags, PacketTooBig, Segment};
+use packet::{Flags, PacketTooBig, Segment};
 use record::{ElementId, PacketEvent, PacketNumber};
 use units::{Bytes, SeqNum};
 
@@ -63,7 +63,7 @@ impl<O: Observer> Network<'_, O> {
                 hop_index,
                 packet: number,
                 flow,
-                back: dir == Dir::Reverse,
+                dir,
                 size: size.get() as u32,
                 tcp: network.slots.tcp_bits(id),
             }

@@ -6,7 +6,7 @@ use machine::{Endpoint as _, PacketId};
 use net::offload::split;
 use record::{PacketEvent, PacketNumber, Shortcuts};
 use tcp::TcpEndpoint;
-use units::{Bytes, FlowId, HostId};
+use units::{Bytes, Ecn, FlowId, HostId};
 
 use super::contents::PacketContents;
 use super::network::{Network, cx};
@@ -99,7 +99,7 @@ impl<O: Observer> Network<'_, O> {
                 seq: packet.seq,
                 len: packet.payload,
                 size: size.get() as u32,
-                ect: packet.ecn != 0,
+                ecn: Ecn::from_bits(packet.ecn),
                 tcp: network.slots.tcp_bits(id),
             }
         });

@@ -5,7 +5,7 @@ use machine::{PacketAck, PacketId, PacketView};
 use net::pool::{Pool, reserve_one};
 use packet::{Dir, Flags, Options, PacketTooBig, Segment, SynOptions};
 use record::{PacketNumber, SynOffers, TcpBits};
-use units::{Bytes, FlowId, SeqNum};
+use units::{Bytes, Ecn, FlowId, SeqNum};
 
 use super::contents::{PacketContents, TransportHeader};
 use crate::datagrams::Datagrams;
@@ -369,9 +369,9 @@ impl PacketSlots {
             seq: contents.seq,
             syn: flags.has(Flags::SYN),
             ecn_syn: asks_for_ecn(flags),
-            back: contents.dir == Dir::Reverse,
+            dir: contents.dir,
             ack,
-            capable: contents.ecn != 0,
+            ecn: Ecn::from_bits(contents.ecn),
         }
     }
 }
