@@ -2,6 +2,8 @@
 //!
 //! As in OMNeT++, the first of several lines for the same parameter of the same host applies.
 
+use std::collections::BTreeMap;
+
 use units::{Bytes, Duration, Rate, Ratio};
 
 use super::sweep::decimal;
@@ -106,14 +108,13 @@ pub(super) fn read(
     let mut draft = InetParameters::default();
     let mut unmapped = Vec::new();
     let mut errors = Vec::new();
-    let mut seen: Vec<(&str, usize, usize)> = Vec::new();
+    // The lines by parameter and host.
+    let mut seen: BTreeMap<(&str, usize), usize> = BTreeMap::new();
     let mut streams: Vec<(&IniEntry, usize, String)> = Vec::new();
     for entry in entries {
         let text = value(entry)?;
         let (name, hosts) = parameter(&entry.key);
-        let before = |host: &usize| {
-            seen.iter().find(|(known, of, _)| *known == name && of == host).map(|&(.., line)| line)
-        };
+        let before = |host: &usize| seen.get(&(name, *host)).copied();
         let left: Vec<usize> =
             hosts.iter().copied().filter(|host| before(host).is_none()).collect();
         let outcome = match (left.as_slice(), hosts.first().and_then(before)) {
@@ -123,7 +124,7 @@ pub(super) fn read(
         if name.starts_with("initialMaxStreamData") && outcome == Ok(None) {
             streams.extend(left.iter().map(|&host| (*entry, host, text.clone())));
         }
-        seen.extend(left.iter().map(|&host| (name, host, entry.line)));
+        seen.extend(left.iter().map(|&host| ((name, host), entry.line)));
         match outcome {
             Ok(None) => {}
             Ok(Some(why)) => unmapped.push(missing(entry, why)),

@@ -5,6 +5,7 @@
 //! `fairness` (the indices), `lines` (the links), `histogram` (the delays), `over_time` (queues over
 //! time), `one_way` (delays of packets), `text` (the tables of `ackclock run`).
 
+mod arrivals;
 mod fairness;
 mod histogram;
 mod lines;

@@ -25,14 +25,19 @@ pub(super) const CASES: &[GrowthCase] = &[
     case("intervals", 200, intervals, &["diagnose", "--no-cures", "--every", "1s", "in.pcap"]),
     case("names", 1_000, names, &["diagnose", "--no-cures", "in.txt"]),
     case("events", 2_000, events, &["diagnose", "in.sqlog"]),
+    case("traces", 500, traces, &["diagnose", "in.qlog"]),
+    case("iperf-lines", 500, iperf_lines, &["diagnose", "in.txt"]),
+    case("iperf-streams", 500, iperf_streams, &["diagnose", "in.txt"]),
     case("polls", 1_000, polls, &["diagnose", "in.txt"]),
     case("errors", 500, errors, &["scenario", "check", "in.toml"]),
     case("keys", 500, keys, &["scenario", "check", "in.toml"]),
     case("paths", 100, paths, &["scenario", "check", "in.toml"]),
     case("listed-losses", 100, listed_losses, &["run", "in.toml"]),
+    case("flows", 200, flows, &["run", "in.toml"]),
     case("runs", 100, runs, &["sweep", "in.toml", "--dry-run"]),
     case("sockets", 500, sockets, &["packetdrill", "in.pkt"]),
     case("configs", 200, configs, &["import-ini", "--list", "in.ini"]),
+    case("parameters", 500, parameters, &["import-ini", "in.ini"]),
     case("qdiscs", 200, qdiscs, &["scenario", "import", "in.sh"]),
 ];
 
@@ -239,6 +244,36 @@ fn events(n: usize) -> Files {
     text("in.sqlog", head, n, one, "")
 }
 
+fn traces(n: usize) -> Files {
+    let one = |at: usize| {
+        format!(
+            "{}{{\"vantage_point\":{{\"type\":\"client\"}},\"common_fields\":{{\"time_format\":\"relative\",\
+             \"reference_time\":0}},\"events\":[{{\"time\":0,\"name\":\"transport:packet_sent\",\"data\":{{\"header\":\
+             {{\"packet_type\":\"1RTT\",\"packet_number\":1}},\"raw\":{{\"length\":1200}},\"frames\":[]}}}}]}}",
+            if at == 0 { "" } else { "," }
+        )
+    };
+    text("in.qlog", "{\"qlog_version\":\"0.3\",\"traces\":[", n, one, "]}")
+}
+
+const IPERF: &str = "Connecting to host 10.0.0.2, port 5201\n";
+const IPERF_HEAD: &str = "[ ID] Interval           Transfer     Bitrate         Retr  Cwnd\n";
+
+fn iperf_lines(n: usize) -> Files {
+    let one = |at: usize| {
+        let to = at + 1;
+        format!("[  5]   {at}.00-{to}.00   sec  1.12 MBytes  9.43 Mbits/sec    0   94.7 KBytes\n")
+    };
+    text("in.txt", &format!("{IPERF}{IPERF_HEAD}"), n, one, "")
+}
+
+fn iperf_streams(n: usize) -> Files {
+    let one = |at: usize| {
+        format!("[{at:3}]   0.00-1.00   sec  1.12 MBytes  9.43 Mbits/sec    0   94.7 KBytes\n")
+    };
+    text("in.txt", &format!("{IPERF}{IPERF_HEAD}"), n, one, "")
+}
+
 fn polls(n: usize) -> Files {
     let one = |at: usize| {
         format!(
@@ -294,6 +329,18 @@ fn listed_losses(n: usize) -> Files {
     vec![("in.toml", file.into_bytes())]
 }
 
+/// n flows that fill a queue together.
+fn flows(n: usize) -> Files {
+    let head = format!(
+        "{PATH}[[path]]\nfrom = \"a\"\nto = \"b\"\nforward = [{{ link = {{ rate = \"100Mbit/s\", buffer = \"1MB\" }} \
+         }}, {{ delay = \"2ms\" }}]\nreturn = [{{ delay = \"2ms\" }}]\n"
+    );
+    let one = |at: usize| {
+        format!("[[flow]]\nname = \"f{at}\"\nfrom = \"a\"\nto = \"b\"\nbulk = \"10kB\"\n")
+    };
+    text("in.toml", &head, n, one, "")
+}
+
 fn runs(n: usize) -> Files {
     let head = format!(
         "{PATH}[[path]]\nfrom = \"a\"\nto = \"b\"\nforward = [{{ delay = \"2ms\" }}]\nreturn = [{{ delay = \"2ms\" }}]\n\
@@ -320,6 +367,10 @@ fn configs(n: usize) -> Files {
         format!("[Config C{at}]\n{extends}**.linkDelay = {}ms\n", at + 1)
     };
     text("in.ini", "[General]\nnetwork = net\n", n, one, "")
+}
+
+fn parameters(n: usize) -> Files {
+    text("in.ini", "[General]\nnetwork = net\n", n, |at| format!("**.a{at} = 1\n"), "")
 }
 
 fn qdiscs(n: usize) -> Files {

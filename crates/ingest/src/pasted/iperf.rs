@@ -1,6 +1,8 @@
 //! The text that iperf3 and iperf2 print: intervals and summaries of streams, of one test after
 //! another.
 
+use std::collections::BTreeMap;
+
 use super::facts::{IperfTransfer, PastedSection, WindowSamples};
 use super::numbers::{binary, bits_per_second, bytes, leading, number};
 
@@ -31,10 +33,14 @@ impl IperfLine<'_> {
     }
 }
 
+/// Most brackets of a line that are tried.
+const MOST_BRACKETS: usize = 16;
+
 /// Parses `[  5]   0.00-1.00   sec  1.12 MBytes  9.43 Mbits/sec   12   42.4 KBytes`; a prompt or `^C`
 /// may be before it.
 fn parse(line: &str, number: usize) -> Option<IperfLine<'_>> {
-    line.match_indices('[').find_map(|(at, _)| parse_at(&line[at + 1..], number))
+    let mut brackets = line.match_indices('[').take(MOST_BRACKETS);
+    brackets.find_map(|(at, _)| parse_at(&line[at + 1..], number))
 }
 
 fn parse_at(text: &str, index: usize) -> Option<IperfLine<'_>> {
@@ -61,39 +67,67 @@ fn parse_at(text: &str, index: usize) -> Option<IperfLine<'_>> {
 #[derive(Debug, Default)]
 struct IperfRun<'t> {
     lines: Vec<IperfLine<'t>>,
+    streams: BTreeMap<(&'t str, &'t str), StreamLines>,
+    /// It has the line of a sender or receiver.
+    has_end: bool,
+    /// A stream has a line from 0 on after another line.
+    has_total: bool,
     connected: Option<ConnectedLine>,
     is_reverse: bool,
     is_udp: bool,
 }
 
+/// The lines of a stream in one role.
+#[derive(Debug, Default)]
+struct StreamLines {
+    count: usize,
+    /// Index of the last line.
+    last: usize,
+    /// It has the line of the sender, of the receiver.
+    ends: [bool; 2],
+}
+
+/// Index of `sender` and `receiver`.
+fn end_index(end: &str) -> usize {
+    usize::from(end == "receiver")
+}
+
 impl<'t> IperfRun<'t> {
     /// Whether the test has its summary.
     fn is_finished(&self) -> bool {
-        self.lines.iter().any(|line| line.end().is_some())
-            || self.lines.iter().enumerate().any(|(index, line)| {
-                line.from == 0.0 && self.lines[..index].iter().any(|one| one.stream == line.stream)
-            })
+        self.has_end || self.has_total
+    }
+
+    fn push(&mut self, line: IperfLine<'t>) {
+        let any_role = (line.stream, "")..;
+        self.has_total |= line.from == 0.0
+            && self.streams.range(any_role).next().is_some_and(|((of, _), _)| *of == line.stream);
+        let stream = self.streams.entry((line.stream, line.role)).or_default();
+        stream.count += 1;
+        stream.last = self.lines.len();
+        if let Some(end) = line.end() {
+            stream.ends[end_index(end)] = true;
+            self.has_end = true;
+        }
+        self.lines.push(line);
     }
 
     /// Whether a line cannot be of the same test.
     fn is_before(&self, next: &IperfLine<'t>) -> bool {
-        let same = |line: &&IperfLine<'t>| line.stream == next.stream && line.role == next.role;
-        let ended = self.lines.iter().any(|line| line.end().is_some());
-        match next.end() {
-            Some(end) => self.lines.iter().filter(same).any(|line| line.end() == Some(end)),
-            None if ended => true,
+        let same = self.streams.get(&(next.stream, next.role));
+        match (next.end(), same) {
+            (Some(end), same) => same.is_some_and(|same| same.ends[end_index(end)]),
+            (None, _) if self.has_end => true,
+            (None, None) => false,
             // iperf2 has no word for a summary: the line from 0 to the end.
-            None => {
-                let own: Vec<_> = self.lines.iter().filter(same).collect();
-                match own[..] {
-                    [] => false,
-                    // A summary of one interval has the same figures.
-                    [one] => {
-                        let is = |a: f64, b: f64| a.total_cmp(&b).is_eq();
-                        is(one.from, next.from) && is(one.to, next.to) && !is(one.bytes, next.bytes)
-                    }
-                    [.., last] => last.from == 0.0,
+            (None, Some(same)) => {
+                let last = &self.lines[same.last];
+                if same.count > 1 {
+                    return last.from == 0.0;
                 }
+                // A summary of one interval has the same figures.
+                let is = |a: f64, b: f64| a.total_cmp(&b).is_eq();
+                is(last.from, next.from) && is(last.to, next.to) && !is(last.bytes, next.bytes)
             }
         }
     }
@@ -139,7 +173,9 @@ pub(super) fn transfers(text: &str) -> Vec<(IperfTransfer, PastedSection)> {
         if run.connected.is_none() {
             run.connected = connected(line);
         }
-        run.lines.extend(parsed);
+        if let Some(line) = parsed {
+            run.push(line);
+        }
     }
     runs.retain(|run| !run.lines.is_empty());
     let mut found = Vec::new();

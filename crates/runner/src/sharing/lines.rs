@@ -3,13 +3,12 @@
 //! The queue delay is the time from a packet's arrival to the start of its transmission: zero if
 //! the link is idle, else the end of the previous transmission, for any queue discipline.
 
-use std::collections::VecDeque;
-
-use record::{ElementId, PacketEvent, PacketNumber};
+use record::{ElementId, PacketEvent};
 use serde::{Deserialize, Serialize};
 use sim::scenario::{ElementSpec, Scenario};
 use units::{Duration, Instant};
 
+use super::arrivals::QueueArrivals;
 use super::histogram::Histogram;
 
 /// Statistics of a link with its queue.
@@ -40,14 +39,13 @@ pub struct LinkReport {
 pub(super) struct LinkQueues {
     /// By the index of the element; `None` for elements that are not links.
     elements: Vec<Option<Box<LinkQueue>>>,
+    arrivals: QueueArrivals,
 }
 
 #[derive(Debug, Clone)]
 struct LinkQueue {
     key: String,
     queue: &'static str,
-    /// Packets in the queue, in the order of arrival.
-    held: VecDeque<(PacketNumber, Instant)>,
     last_left: Instant,
     waits: Histogram,
     lost: u64,
@@ -81,7 +79,7 @@ impl LinkQueues {
         elements.extend(
             shared.map(|shared| line(&shared.element, || format!("shared.{}", shared.name))),
         );
-        Self { elements }
+        Self { elements, arrivals: QueueArrivals::default() }
     }
 
     /// Counts a packet event; returns what it changed at a link.
@@ -92,23 +90,34 @@ impl LinkQueues {
         movement: PacketEvent,
     ) -> Option<QueueChange> {
         match movement {
+            PacketEvent::Sent { packet, .. }
+            | PacketEvent::Duplicated { copy: packet, .. }
+            | PacketEvent::Injected { packet, .. } => {
+                self.arrivals.begin(packet);
+                None
+            }
             PacketEvent::Accepted { hop_index, packet } => {
-                self.line(hop_index)?.held.push_back((packet, at));
+                self.line(hop_index)?;
+                self.arrivals.enter(packet, at);
                 Some(QueueChange::Entered)
             }
             PacketEvent::Forwarded { hop_index, packet } => {
+                self.line(hop_index)?;
+                let arrived = self.arrivals.leave(packet)?;
                 let line = self.line(hop_index)?;
-                let arrived = line.take(packet)?;
                 let wait = line.last_left.max(arrived).since(arrived);
                 line.waits.add(wait);
                 line.last_left = at;
                 Some(QueueChange::Left(wait))
             }
             PacketEvent::Dropped { hop_index, packet } => {
-                let line = self.line(hop_index)?;
-                let queued = line.take(packet).is_some();
-                line.lost += 1;
+                let queued = self.arrivals.end(packet).is_some();
+                self.line(hop_index)?.lost += 1;
                 Some(QueueChange::Lost { queued })
+            }
+            PacketEvent::Received { packet, .. } => {
+                self.arrivals.end(packet);
+                None
             }
             PacketEvent::Marked { hop_index, .. } => {
                 self.line(hop_index)?.marked += 1;
@@ -151,21 +160,6 @@ impl LinkQueues {
     }
 }
 
-impl LinkQueue {
-    /// Removes a packet and returns its arrival time; `None` if it is not queued.
-    fn take(&mut self, packet: PacketNumber) -> Option<Instant> {
-        // A link sends the oldest packet, a full queue drops the newest; the packets between are
-        // searched only if the discipline chooses another.
-        let newest = self.held.len().checked_sub(1)?;
-        let is_newest = self.held[newest].0 == packet;
-        let place = match is_newest {
-            true => newest,
-            false => self.held.iter().position(|(held, _)| *held == packet)?,
-        };
-        self.held.remove(place).map(|(_, arrived)| arrived)
-    }
-}
-
 /// `None` for elements that are not links.
 fn line(element: &ElementSpec, key: impl FnOnce() -> String) -> Option<Box<LinkQueue>> {
     let queue = match element {
@@ -176,7 +170,6 @@ fn line(element: &ElementSpec, key: impl FnOnce() -> String) -> Option<Box<LinkQ
     Some(Box::new(LinkQueue {
         key: key(),
         queue,
-        held: VecDeque::new(),
         last_left: Instant::ZERO,
         waits: Histogram::default(),
         lost: 0,
@@ -186,14 +179,16 @@ fn line(element: &ElementSpec, key: impl FnOnce() -> String) -> Option<Box<LinkQ
 
 #[cfg(test)]
 mod tests {
+    use record::PacketNumber;
+
     use super::*;
 
     #[test]
     fn a_packet_waits_until_the_one_before_has_left() {
         let rate = units::Rate::from_bits_per_second(1).unwrap();
         let limit = net::link::QueueLimit::Packets(9);
-        let mut lines =
-            LinkQueues { elements: vec![line(&ElementSpec::Link { rate, limit }, String::new)] };
+        let elements = vec![line(&ElementSpec::Link { rate, limit }, String::new)];
+        let mut lines = LinkQueues { elements, arrivals: QueueArrivals::default() };
         let at = |ns| Instant::ZERO + Duration::from_nanos(ns);
         let (hop_index, p) = (ElementId(0), PacketNumber);
         let mut enter = |ns, n| {

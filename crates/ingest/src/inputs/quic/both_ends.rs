@@ -10,7 +10,7 @@
 //!
 //! Memory: 40 bytes for each packet, at most [`MAX_PACKETS`] of all logs; later ones are not compared.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use diagnose::quic::QuicPeerView;
 use diagnose::quic::record::{QuicPacketRecord, QuicRecord};
@@ -236,34 +236,47 @@ impl QuicTransit {
 
 /// Finds the connections that two logs have.
 pub(super) fn join(logs: &[(QuicConnection, PacketTrace)]) -> Vec<QuicPair> {
-    let mut taken = vec![false; logs.len()];
+    // Servers that have no client yet, by group and file.
+    let mut servers: BTreeMap<&str, BTreeMap<usize, BTreeSet<usize>>> = BTreeMap::new();
+    for (index, (log, _)) in logs.iter().enumerate() {
+        if log.analysis.client == Some(false) {
+            servers.entry(&log.group).or_default().entry(log.file).or_default().insert(index);
+        }
+    }
     let mut pairs = Vec::new();
-    for by_group in [true, false] {
-        for (client, one) in logs.iter().enumerate() {
-            if taken[client] || one.0.analysis.client != Some(true) {
-                continue;
+    let mut clients = Vec::new();
+    for (client, (log, packets)) in logs.iter().enumerate() {
+        if log.analysis.client != Some(true) {
+            continue;
+        }
+        let of_group = servers.get_mut(&*log.group).filter(|_| !log.group.is_empty());
+        let server = of_group.and_then(|files| {
+            let (file, first) = files
+                .iter()
+                .filter(|(file, _)| **file != log.file)
+                .find_map(|(file, free)| Some((*file, *free.first()?)))?;
+            let pair = compare([client, first], [packets, &logs[first].1], true)?;
+            let free = files.get_mut(&file)?;
+            free.remove(&first);
+            if free.is_empty() {
+                files.remove(&file);
             }
-            let fits = |other: &(QuicConnection, PacketTrace)| {
-                other.0.file != one.0.file
-                    && other.0.analysis.client == Some(false)
-                    && (!by_group || !one.0.group.is_empty() && one.0.group == other.0.group)
-            };
-            let mut servers =
-                logs.iter().enumerate().filter(|(index, other)| !taken[*index] && fits(other));
-            let Some((server, other)) = servers.next() else { continue };
-            // Without a common name only one may come into question, of only one client.
-            let is_other_client = |(index, log): (usize, &(QuicConnection, PacketTrace))| {
-                index != client && !taken[index] && log.0.analysis.client == Some(true)
-            };
-            let is_ambiguous =
-                servers.next().is_some() || logs.iter().enumerate().any(is_other_client);
-            if !by_group && is_ambiguous {
-                continue;
-            }
-            if let Some(pair) = compare([client, server], [&one.1, &other.1], by_group) {
-                (taken[client], taken[server]) = (true, true);
-                pairs.push(pair);
-            }
+            Some(pair)
+        });
+        match server {
+            Some(pair) => pairs.push(pair),
+            None => clients.push(client),
+        }
+    }
+    // Without a common name only one may come into question, of only one client.
+    if let [client] = clients[..] {
+        let (log, packets) = &logs[client];
+        let mut others = servers
+            .values()
+            .flat_map(|files| files.iter().filter(|(file, _)| **file != log.file))
+            .flat_map(|(_, free)| free);
+        if let (Some(&server), None) = (others.next(), others.next()) {
+            pairs.extend(compare([client, server], [packets, &logs[server].1], false));
         }
     }
     pairs
