@@ -97,6 +97,8 @@ pub struct File {
     pub tcp: u64,
     /// Frames among them that were captured twice; the second copy is not analysed.
     pub duplicates: u64,
+    /// Connections that [`LiveReporter::forgetting`] left out.
+    pub forgotten: u64,
     /// TCP packets whose options the snap length truncated.
     pub options_cut: u64,
     /// Datagrams of QUIC in a capture; their frames are not among the others.
@@ -390,6 +392,7 @@ fn open(name: String, bytes: Box<dyn Read + '_>) -> Result<(File, PeekedInput<'_
         frames: 0,
         tcp: 0,
         duplicates: 0,
+        forgotten: 0,
         options_cut: 0,
         quic: QuicCounts::default(),
         others: OtherFrames::default(),

@@ -103,6 +103,10 @@ pub(super) fn not_read(file: &File) -> Vec<String> {
             many(file.options_cut, "packet")
         ));
     }
+    if file.forgotten > 0 {
+        let connections = many(file.forgotten, "connection");
+        lines.push(format!("forgotten after a time without packets (--forget): {connections}"));
+    }
     if file.duplicates > 0 {
         let copies = if file.duplicates == 1 { "copy is" } else { "copies are" };
         lines.push(format!(

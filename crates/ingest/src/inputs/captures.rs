@@ -224,6 +224,7 @@ impl CaptureParts {
             ));
         }
         file.duplicates += table.copies - self.copies;
+        file.forgotten = table.forgotten;
         file.others.fragments += self.reassembly.counts.unused;
         file.others.fragmented = self.reassembly.counts;
         file.quic = self.quic.counts;

@@ -35,6 +35,15 @@ pub(super) struct DuplicateFilter {
 }
 
 impl DuplicateFilter {
+    /// The connections have these new numbers.
+    pub(super) fn renumber(&mut self, new: impl Fn(u32) -> u32) {
+        let empty = vec![(PacketImage::default(), 0, 0); self.recent.len()];
+        for (image, at, ttl) in core::mem::replace(&mut self.recent, empty) {
+            let image = PacketImage { connection: new(image.connection), ..image };
+            self.recent[slot(image.id, image.connection)] = (image, at, ttl);
+        }
+    }
+
     /// Whether the packet of `connection`, captured at `at` in ns, is the copy of an earlier one.
     pub(super) fn is_copy(
         &mut self,
@@ -62,10 +71,15 @@ impl DuplicateFilter {
         if self.recent.is_empty() {
             self.recent = vec![(PacketImage::default(), 0, 0); REMEMBERED];
         }
-        let hash = (u32::from(id) ^ connection.wrapping_mul(0x9e37_79b1)).wrapping_mul(0x85eb_ca6b);
-        let slot = &mut self.recent[hash as usize >> 20];
+        let slot = &mut self.recent[slot(id, connection)];
         let (known, known_at, known_ttl) = *slot;
         *slot = (image, at, ttl);
         known == image && at.saturating_sub(known_at) <= MAX_APART && known_ttl.abs_diff(ttl) <= 1
     }
+}
+
+/// Index of a packet among [`REMEMBERED`].
+fn slot(id: u16, connection: u32) -> usize {
+    let hash = (u32::from(id) ^ connection.wrapping_mul(0x9e37_79b1)).wrapping_mul(0x85eb_ca6b);
+    hash as usize >> 20
 }

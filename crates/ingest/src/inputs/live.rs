@@ -8,6 +8,7 @@ use packet::Dir;
 use packet::wire::Endpoints;
 use units::{Duration, Instant};
 
+use super::open_connection::NONE;
 use super::table::ConnectionTable;
 
 /// An interval of a capture.
@@ -100,6 +101,8 @@ const WRONG: u64 = 1_000_000_000;
 /// Reports intervals of a capture.
 pub struct LiveReporter<'a> {
     every: u64,
+    /// Time without packets in ns after which a connection is forgotten.
+    forget: Option<u64>,
     from: u64,
     /// Time of the newest packet, which the next one confirms.
     newest: Option<u64>,
@@ -119,7 +122,14 @@ impl<'a> LiveReporter<'a> {
     /// Reports each interval of this length, at least a millisecond, to `report`.
     pub fn new(every: Duration, report: &'a mut dyn FnMut(&LiveInterval)) -> Self {
         let every = every.as_nanos().max(1_000_000);
-        Self { every, from: 0, newest: None, last: None, known: BTreeMap::new(), report }
+        let known = BTreeMap::new();
+        Self { every, forget: None, from: 0, newest: None, last: None, known, report }
+    }
+
+    /// Forgets connections after this time without packets: they are not in the result.
+    #[must_use]
+    pub fn forgetting(self, after: Option<Duration>) -> Self {
+        Self { forget: after.map(|after| after.as_nanos().max(self.every)), ..self }
     }
 
     /// A packet at `at`, in ns since the first one, comes next: reports the interval that the packet
@@ -150,6 +160,12 @@ impl<'a> LiveReporter<'a> {
         let connections = self.connections(table);
         (self.report)(&LiveInterval { span: (self.from, to), connections });
         self.from = at / self.every * self.every;
+        let since = self.forget.map(|forget| self.from.saturating_sub(forget));
+        if let Some(renumbered) = since.and_then(|since| table.forget(since)) {
+            let known = core::mem::take(&mut self.known).into_iter();
+            let new = known.map(|(index, state)| (renumbered[index] as usize, state));
+            self.known = new.filter(|(index, _)| *index != NONE as usize).collect();
+        }
     }
 
     /// The capture ended: reports the interval up to its last packet.

@@ -5,6 +5,7 @@
 //! 3.6.1 allows reuse of ports); so does a SYN after packets of a connection whose SYN was not
 //! captured.
 
+mod forget;
 mod of_logs;
 
 use std::collections::BTreeMap;
@@ -70,6 +71,9 @@ pub(super) struct ConnectionTable {
     files: Vec<FileSummary>,
     /// Connections with packets since they were last asked for, if they are.
     active: Option<ActiveConnections>,
+    /// Connections that were forgotten, and how many there are when it is next looked for old ones.
+    pub(super) forgotten: u64,
+    next_look: usize,
 }
 
 impl ConnectionTable {
@@ -94,6 +98,8 @@ impl ConnectionTable {
             apart: 0,
             files: Vec::new(),
             active: None,
+            forgotten: 0,
+            next_look: 0,
         }
     }
 
