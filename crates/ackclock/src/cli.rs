@@ -22,6 +22,7 @@ use core::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+use units::{Bytes, Duration};
 
 pub(crate) use cc::{CcBuildArgs, CcCommand};
 pub(crate) use compare::GradesArgs;
@@ -56,6 +57,15 @@ pub(crate) struct Cli {
     /// Colours of what is printed; auto: on a terminal, unless NO_COLOR is set
     #[arg(long, global = true, value_enum, value_name = "WHEN", default_value = "auto")]
     pub(crate) color: ColourChoice,
+    /// Most memory of the command, as RLIMIT_DATA; on Linux [default: what the machine has]
+    #[arg(long, global = true, value_name = "SIZE", value_parser = mcp::size)]
+    pub(crate) memory_limit: Option<Bytes>,
+    /// Longest time of the command
+    #[arg(long, global = true, value_name = "TIME", value_parser = mcp::time)]
+    pub(crate) time_limit: Option<Duration>,
+    /// Folder, besides that of the scenario, of which a scenario may name files; may be given several times
+    #[arg(long, global = true, value_name = "DIR")]
+    pub(crate) allow_path: Vec<PathBuf>,
 }
 
 /// When text is coloured.
@@ -254,6 +264,10 @@ pub(crate) struct DiagnoseArgs {
     /// have the connections of --host, --port and --flow, the result those of the other conditions, too
     #[arg(long, value_name = "DURATION")]
     pub(crate) every: Option<String>,
+    /// With --every: leave connections out of the result after this time without packets, and free their memory
+    /// [default: 5min of standard input, never of a file]
+    #[arg(long, value_name = "DURATION", requires = "every", value_parser = mcp::time)]
+    pub(crate) forget: Option<Duration>,
     /// The files are parts of one capture, as tcpdump -C and -G write them: join them in order of time
     #[arg(long)]
     pub(crate) ring: bool,
@@ -271,6 +285,9 @@ pub(crate) struct DiagnoseArgs {
     /// Write a table of all connections as CSV
     #[arg(long, value_name = "FILE")]
     pub(crate) csv: Option<PathBuf>,
+    /// With --csv: an apostrophe before names that a spreadsheet takes for formulas, as `=cmd`
+    #[arg(long, requires = "csv")]
+    pub(crate) csv_safe: bool,
     /// Write a self-contained HTML page with the time-sequence graphs and the findings on them
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,

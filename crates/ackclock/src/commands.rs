@@ -43,6 +43,7 @@ use crate::failure::Failure;
 use crate::file_kind::{FileKind, expect_kind};
 use crate::input;
 use crate::presets;
+use crate::visible::ShownPath as _;
 
 /// Runs the command of the arguments.
 pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
@@ -103,7 +104,7 @@ fn sender(text: &str) -> Result<::suite::SuiteSender, Failure> {
 fn files_beside(scenario: &Path) -> Files {
     let dir = scenario.parent().unwrap_or(Path::new("")).to_owned();
     let read = dir.clone();
-    cc::with_libraries(Files::new(move |name| input::read_named(&read.join(name))), &dir)
+    cc::with_libraries(Files::new(move |name| input::read_beside(&read, name)), &dir)
 }
 
 /// Loads the scenario of the arguments with its overrides; all its hosts are models.
@@ -127,7 +128,7 @@ fn no_scenario() -> Failure {
 /// rejected by what it is, not by its first wrong byte.
 fn scenario_text(file: &Path, kinds: bool) -> Result<(String, String), Failure> {
     if let Some(sample) = presets::named(file)? {
-        return Ok((file.display().to_string(), sample.text.to_owned()));
+        return Ok((file.shown().to_string(), sample.text.to_owned()));
     }
     if kinds && file.is_dir() {
         expect_kind(file, "run", "a scenario")?;
@@ -135,16 +136,16 @@ fn scenario_text(file: &Path, kinds: bool) -> Result<(String, String), Failure> 
     let bytes = input::read(file)?;
     let name = match file == Path::new("-") {
         true => "standard input".to_owned(),
-        false => file.display().to_string(),
+        false => file.shown().to_string(),
     };
     if let Some(kind @ (FileKind::Recording(_) | FileKind::Script | FileKind::Ini)) =
         FileKind::of_bytes(file, &bytes)
         && kinds
     {
         let message = format!("{name} is {}, not a scenario", kind.name());
-        let mut advice = format!("for such files: ackclock {} {}", kind.command(), file.display());
+        let mut advice = format!("for such files: ackclock {} {}", kind.command(), file.shown());
         if matches!(kind, FileKind::Recording(InputKind::Capture)) {
-            advice += &format!("; a scenario of it: ackclock scenario from {}", file.display());
+            advice += &format!("; a scenario of it: ackclock scenario from {}", file.shown());
         }
         return Err(Failure::new(message).hint(advice));
     }

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use scenario::{self, ReportStyle, ScenarioError};
 
 use crate::cli::ColourChoice;
-use crate::visible::{visible, visible_in_colour};
+use crate::visible::{ShownPath as _, visible, visible_in_colour};
 
 /// An error in the arguments or in the files they name.
 #[derive(Debug)]
@@ -33,8 +33,8 @@ impl Failure {
 
     /// An I/O error: the action, the file and the system's error.
     pub(crate) fn file(doing: &str, path: &Path, error: &io::Error) -> Self {
-        let failure = Self::new(format!("cannot {doing} {}: {error}", path.display()));
-        let name = path.display();
+        let failure = Self::new(format!("cannot {doing} {}: {error}", path.shown()));
+        let name = path.shown();
         match error.kind() {
             io::ErrorKind::PermissionDenied if doing == "read" => failure.hint(format!(
                 "tcpdump as root writes files that only root reads: sudo chmod a+r {name}, or sudo cat {name} | ackclock diagnose -"

@@ -10,6 +10,7 @@ use scenario::nearest;
 use crate::failure::Failure;
 use crate::folders;
 use crate::input;
+use crate::visible::ShownPath as _;
 
 /// Kind of a file that a command can use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -142,7 +143,7 @@ fn is_scenario(begin: &[u8]) -> bool {
 pub(crate) fn other_command(path: &Path, command: &str) -> Option<String> {
     let kind = FileKind::of(path).ok().flatten()?;
     let right = kind.command();
-    let name = path.display();
+    let name = path.shown();
     (right != command).then(|| format!("{name} is {}: ackclock {right} {name}", kind.name()))
 }
 
@@ -153,8 +154,8 @@ pub(crate) fn expect_kind(path: &Path, command: &str, wanted: &str) -> Result<()
     if kind.command() == command {
         return Ok(());
     }
-    let message = format!("{} is {}, not {wanted}", path.display(), kind.name());
-    Err(Failure::new(message).hint(format!("try: ackclock {} {}", kind.command(), path.display())))
+    let message = format!("{} is {}, not {wanted}", path.shown(), kind.name());
+    Err(Failure::new(message).hint(format!("try: ackclock {} {}", kind.command(), path.shown())))
 }
 
 #[cfg(test)]

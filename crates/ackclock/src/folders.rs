@@ -10,6 +10,7 @@ use ingest::inputs;
 use crate::commands::pasted;
 use crate::failure::Failure;
 use crate::input;
+use crate::visible::ShownPath as _;
 
 /// Endings of files that may quote packets or scenarios.
 const QUOTES: [&str; 9] = ["md", "rst", "rs", "py", "sh", "html", "ipynb", "toml", "pkt"];
@@ -53,7 +54,7 @@ pub(crate) fn expand(given: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
         if files.len() == before {
             return Err(Failure::new(format!(
                 "{}: no capture or log in this folder",
-                path.display()
+                path.shown()
             )));
         }
     }

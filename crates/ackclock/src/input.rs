@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use crate::failure::Failure;
+use crate::visible::ShownPath as _;
 
 /// Size limit of files that are read as a whole: scenarios, rate traces, scripts.
 const MOST: u64 = 64 << 20;
@@ -27,7 +28,42 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Failure> {
 /// Reads a regular file that another file names.
 pub(crate) fn read_named(path: &Path) -> Result<Vec<u8>, String> {
     let all = open_regular(path).and_then(|file| whole(&file));
-    all.map_err(|error| format!("cannot read {}: {error}", path.display()))
+    all.map_err(|error| format!("cannot read {}: {error}", path.shown()))
+}
+
+/// Folders of `--allow-path`, canonical.
+static ALLOWED_PATHS: OnceLock<Vec<PathBuf>> = OnceLock::new();
+
+/// Sets the folders of which scenarios may name files besides their own.
+pub(crate) fn allow_paths(folders: &[PathBuf]) -> Result<(), Failure> {
+    let folders = folders.iter().map(|folder| {
+        let canonical = fs::canonicalize(folder).ok().filter(|folder| folder.is_dir());
+        let message = || format!("--allow-path {}: not a folder", folder.shown());
+        canonical.ok_or_else(|| Failure::new(message()))
+    });
+    let _ = ALLOWED_PATHS.set(folders.collect::<Result<_, _>>()?);
+    Ok(())
+}
+
+/// Reads a regular file that a scenario names, relative to its folder: a file in that folder or below, or in one of
+/// `--allow-path`.
+pub(crate) fn read_beside(folder: &Path, name: &str) -> Result<Vec<u8>, String> {
+    let path = folder.join(name);
+    let own = if folder == Path::new("") { Path::new(".") } else { folder };
+    // The read reports what does not exist, is no file, or what `ackclock mcp` does not allow.
+    if !is_restricted()
+        && fs::metadata(&path).is_ok_and(|file| file.is_file())
+        && let (Ok(path), Ok(own)) = (fs::canonicalize(&path), fs::canonicalize(own))
+    {
+        let is_allowed =
+            |folders: &Vec<PathBuf>| folders.iter().any(|folder| path.starts_with(folder));
+        if !path.starts_with(own) && !ALLOWED_PATHS.get().is_some_and(is_allowed) {
+            return Err(format!(
+                "cannot read {name}: it is outside of the scenario's folder; add --allow-path with its folder"
+            ));
+        }
+    }
+    read_named(&path)
 }
 
 /// Opens a file that an argument names, for reading in chunks.

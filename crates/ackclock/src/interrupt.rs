@@ -1,4 +1,4 @@
-//! Ctrl-C and SIGTERM: the program ends and leaves no temporary file, or a command ends in an
+//! Ctrl-C, SIGTERM and SIGHUP: the program ends and leaves no temporary file, or a command ends in an
 //! orderly way.
 
 use std::process::ExitCode;
@@ -54,9 +54,11 @@ fn ends(signal: u8) -> bool {
 
 #[cfg(unix)]
 fn listen() -> std::io::Result<()> {
-    use signal_hook::consts::{SIGINT, SIGTERM};
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-    let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])?;
+    // A program that `nohup` started goes on when its terminal is closed.
+    let signals = [SIGINT, SIGTERM].into_iter().chain((!is_ignored(SIGHUP)).then_some(SIGHUP));
+    let mut signals = signal_hook::iterator::Signals::new(signals)?;
     std::thread::Builder::new().name("signals".into()).spawn(move || {
         for signal in signals.forever() {
             if ends(signal as u8) {
@@ -66,6 +68,18 @@ fn listen() -> std::io::Result<()> {
         }
     })?;
     Ok(())
+}
+
+/// Whether the program was started with this signal ignored.
+#[cfg(unix)]
+#[expect(unsafe_code, reason = "sigaction(2)")]
+fn is_ignored(signal: i32) -> bool {
+    let mut known = core::mem::MaybeUninit::<libc::sigaction>::zeroed();
+    // SAFETY: without a new action sigaction writes the known one only; zeros are a valid struct.
+    unsafe {
+        libc::sigaction(signal, core::ptr::null(), known.as_mut_ptr()) == 0
+            && known.assume_init().sa_sigaction == libc::SIG_IGN
+    }
 }
 
 #[cfg(not(unix))]

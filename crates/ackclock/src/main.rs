@@ -3,8 +3,9 @@
 //!
 //! Exit status: 0 success; 1 findings, or rows that should hold and do not; 2 an error in the
 //! arguments or in the files they name, or output that could not be written; 130 interrupted
-//! (SIGTERM: 143).
+//! (SIGTERM: 143, SIGHUP: 129).
 
+mod budget;
 mod cli;
 mod commands;
 mod failure;
@@ -36,6 +37,8 @@ fn main() -> ExitCode {
     let done = parsed.and_then(|parsed| match parsed {
         Ok(cli) => {
             failure::choose_colours(cli.color);
+            budget::apply(&cli)?;
+            input::allow_paths(&cli.allow_path)?;
             commands::run(cli)
         }
         Err(error) => answer(&error),

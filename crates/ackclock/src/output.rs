@@ -6,7 +6,9 @@ use std::fs::{self, File, OpenOptions};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+use std::thread;
+use std::time::Duration;
 
 use crate::failure::Failure;
 use crate::interrupt;
@@ -177,6 +179,20 @@ pub(crate) fn remove_temporaries() {
         let _ = fs::remove_file(name);
     }
     core::mem::forget(names);
+}
+
+/// As [`remove_temporaries`], at an end in the middle of anything: this thread may be creating such a file.
+pub(crate) fn remove_temporaries_if_free() {
+    for _ in 0..100 {
+        match TEMPORARIES.try_lock() {
+            Ok(free) => {
+                drop(free);
+                return remove_temporaries();
+            }
+            Err(TryLockError::Poisoned(_)) => return remove_temporaries(),
+            Err(TryLockError::WouldBlock) => thread::sleep(Duration::from_millis(10)),
+        }
+    }
 }
 
 /// The name of an incomplete file.

@@ -13,6 +13,7 @@ use crate::file_kind::FileKind;
 use crate::folders;
 use crate::input;
 use crate::presets;
+use crate::visible::ShownPath as _;
 
 /// Files of a folder that are looked at for a scenario.
 const MOST_SEARCHED: usize = 200;
@@ -42,7 +43,7 @@ pub(crate) fn arguments() -> Result<Vec<OsString>, Failure> {
         return Ok(arguments);
     }
     let kind = FileKind::of(path).map_err(|error| Failure::file("read", path, &error))?;
-    let name = path.display();
+    let name = path.shown();
     // Counters and JSON may be parts of a text.
     let may_be_text = matches!(
         kind,
@@ -63,7 +64,7 @@ pub(crate) fn arguments() -> Result<Vec<OsString>, Failure> {
         let inside = path.is_dir().then(|| folders::find(path, MOST_SEARCHED, scenario)).flatten();
         return Err(Failure::new(message).hint(match inside {
             Some(file) => {
-                format!("a scenario in it is run by: ackclock run {}", file.display())
+                format!("a scenario in it is run by: ackclock run {}", file.shown())
             }
             None => READS.to_owned(),
         }));

@@ -1,7 +1,9 @@
 //! Escapes control characters in text from files and arguments before it reaches a terminal.
 
 use std::borrow::Cow;
+use std::ffi::OsStr;
 use std::io::{self, Write};
+use std::path::Path;
 
 /// Control characters except tab and newline (C0, DEL, C1), and characters that reorder the text
 /// around them (Unicode's bidirectional embeddings, overrides and isolates).
@@ -14,6 +16,24 @@ const fn is_control(character: char) -> bool {
             | '\u{202a}'..='\u{202e}'
             | '\u{2066}'..='\u{2069}'
     )
+}
+
+/// Names of files in messages and reports.
+pub(crate) trait ShownPath {
+    /// The name, with control characters as [`visible`], and newlines too: a name forges no line.
+    fn shown(&self) -> String;
+}
+
+impl ShownPath for Path {
+    fn shown(&self) -> String {
+        visible(&self.display().to_string()).replace('\r', "\\u000d").replace('\n', "\\u000a")
+    }
+}
+
+impl ShownPath for OsStr {
+    fn shown(&self) -> String {
+        Path::new(self).shown()
+    }
 }
 
 /// `text` with its control characters as `\u001b`, which is also the escape in JSON and TOML

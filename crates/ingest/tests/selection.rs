@@ -65,9 +65,22 @@ fn filters_and_orders_keep_the_numbers() {
 }
 
 #[test]
+fn names_in_csv_are_no_formulas_on_request() {
+    let mut report = report();
+    report.files[0].file.name = "=cmd|x".to_owned();
+    let rows = |is_safe| {
+        let mut out = Vec::new();
+        report.write_csv(&mut out, is_safe).unwrap();
+        String::from_utf8(out).unwrap()
+    };
+    assert!(rows(false).lines().nth(1).unwrap().starts_with("=cmd|x,"));
+    assert!(rows(true).lines().nth(1).unwrap().starts_with("'=cmd|x,"));
+}
+
+#[test]
 fn csv_has_a_row_for_each_connection() {
     let mut out = Vec::new();
-    report().write_csv(&mut out).unwrap();
+    report().write_csv(&mut out, false).unwrap();
     let text = String::from_utf8(out).unwrap();
     assert_eq!(text.lines().count(), 1_001);
     assert!(text.starts_with("file,id,client,server,sender,bytes,"), "{}", &text[..200]);

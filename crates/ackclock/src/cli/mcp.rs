@@ -40,10 +40,10 @@ pub(crate) struct McpArgs {
     pub(crate) answer_limit: Bytes,
 }
 
-fn time(text: &str) -> Result<Duration, String> {
+pub(super) fn time(text: &str) -> Result<Duration, String> {
     units_text::duration(text).map_err(words)
 }
 
-fn size(text: &str) -> Result<Bytes, String> {
+pub(super) fn size(text: &str) -> Result<Bytes, String> {
     units_text::size(text).map_err(words)
 }

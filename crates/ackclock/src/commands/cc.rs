@@ -11,6 +11,7 @@ use crate::cli::{CcBuildArgs, CcCommand};
 use crate::failure::Failure;
 use crate::input::is_restricted;
 use crate::output::print;
+use crate::visible::ShownPath as _;
 
 pub(super) fn run(command: CcCommand) -> Result<ExitCode, Failure> {
     match command {
@@ -26,7 +27,7 @@ fn build(args: CcBuildArgs) -> Result<(), Failure> {
     let beside = || sources.first().map(|first| first.with_extension("so")).unwrap_or_default();
     let output = output.unwrap_or_else(beside);
     if named::library_file(&output.to_string_lossy()).is_none() {
-        let message = format!("the name of a library ends in .so: {}", output.display());
+        let message = format!("the name of a library ends in .so: {}", output.shown());
         return Err(Failure::new(message));
     }
     let wanted = Build { sources, output: output.clone(), hz, compiler };
@@ -45,7 +46,7 @@ fn build(args: CcBuildArgs) -> Result<(), Failure> {
 /// The controller in a library and its operations, in two lines.
 fn description(library: &Path) -> Result<String, Failure> {
     let (name, operations) = named::describe(library).map_err(Failure::new)?;
-    Ok(format!("{}: {name}\noperations: {}\n", library.display(), operations.join(", ")))
+    Ok(format!("{}: {name}\noperations: {}\n", library.shown(), operations.join(", ")))
 }
 
 /// The same files, with controllers in shared libraries beside them or where the program was started.

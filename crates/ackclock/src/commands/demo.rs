@@ -18,6 +18,7 @@ use super::explain::with_letters;
 use crate::cli::DemoArgs;
 use crate::failure::{Failure, look_on};
 use crate::output::{self, OutFile, print};
+use crate::visible::ShownPath as _;
 
 use examples::{EXAMPLES, FindingExample, WITHOUT};
 
@@ -75,7 +76,7 @@ fn save(path: &Path, bytes: &[u8], what: &str) -> Result<(), Failure> {
     let mut out = OutFile::create(path)?;
     io::Write::write_all(&mut out, bytes).map_err(|error| Failure::file("write", path, &error))?;
     out.commit()?;
-    let name = path.display();
+    let name = path.shown();
     print(&format!("{name}: {what}; next: ackclock diagnose {name}\n"))
 }
 

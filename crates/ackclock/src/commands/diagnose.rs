@@ -28,6 +28,7 @@ use crate::input;
 use crate::interrupt;
 use crate::output::{self, OutFile};
 use crate::progress::{ProgressReader, Spinner};
+use crate::visible::ShownPath as _;
 
 /// Default number of connections shown in full.
 const SHOWN: usize = 10;
@@ -35,6 +36,8 @@ const SHOWN: usize = 10;
 const UNJUDGED: usize = 3;
 /// Most files named that cannot be read.
 const UNREADABLE: usize = 10;
+/// Time without packets after which a connection of a capture without end is forgotten.
+const FORGOTTEN: units::Duration = units::Duration::from_secs(300);
 /// Bytes of JSON that are written at a time.
 const JSON_BUFFER: usize = 64 * 1_024;
 
@@ -94,7 +97,10 @@ pub(super) fn run(args: &DiagnoseArgs) -> Result<ExitCode, Failure> {
     let mut mode =
         ReadMode { is_ring: args.ring, keys, keeps_quic: tries_cures, ..ReadMode::default() };
     if let Some(every) = &args.every {
-        mode.live = Some(LiveReporter::new(live::every(every)?, &mut speak));
+        let forget =
+            args.forget.or_else(|| files.iter().any(|file| is_standard(file)).then_some(FORGOTTEN));
+        let live = LiveReporter::new(live::every(every)?, &mut speak);
+        mode.live = Some(live.forgetting(forget));
         // Ctrl-C ends the capture: the result follows.
         interrupt::orderly();
     }
@@ -124,7 +130,7 @@ pub(super) fn run(args: &DiagnoseArgs) -> Result<ExitCode, Failure> {
         let limit = args.limit.unwrap_or(SHOWN);
         let written = match form {
             OutputForm::Page => pages::diagnosis_page::page(&report).write(&mut out),
-            OutputForm::Csv => report.write_csv(&mut out),
+            OutputForm::Csv => report.write_csv(&mut out, args.csv_safe),
             OutputForm::Junit => out.write_all(report.junit(fail_on).as_bytes()),
             OutputForm::Sarif => out.write_all(report.sarif().as_bytes()),
             OutputForm::Markdown => out.write_all(report.markdown(limit).as_bytes()),
@@ -181,7 +187,7 @@ fn report_texts(files: &mut Vec<PathBuf>, args: &DiagnoseArgs) -> Result<(), Fai
     for file in core::mem::take(files) {
         match pasted::read(&file).filter(|text| !text.has_recording && !args.json) {
             Some(text) => {
-                report_pasted(&text, args, &file.display().to_string())?;
+                report_pasted(&text, args, &file.shown().to_string())?;
                 output::print("\n")?;
             }
             None => recordings.push(file),
@@ -220,7 +226,7 @@ fn report_pasted(text: &PastedText, args: &DiagnoseArgs, name: &str) -> Result<E
 fn file_name(args: &DiagnoseArgs) -> String {
     match args.files.first() {
         Some(file) if is_standard(file) => "standard input".to_owned(),
-        file => file.map(|file| file.display().to_string()).unwrap_or_default(),
+        file => file.map(|file| file.shown().to_string()).unwrap_or_default(),
     }
 }
 
@@ -329,10 +335,10 @@ fn outputs<'a>(
         let Some(path) = path.as_deref() else { continue };
         let out = OutFile::create(path)?;
         if files.iter().any(|file| out.is(file)) {
-            return Err(Failure::new(format!("{} is an input file", path.display())));
+            return Err(Failure::new(format!("{} is an input file", path.shown())));
         }
         if created.iter().any(|(_, _, other)| other.is(path)) {
-            return Err(Failure::new(format!("two outputs write {}", path.display())));
+            return Err(Failure::new(format!("two outputs write {}", path.shown())));
         }
         created.push((form, path, out));
     }
@@ -365,7 +371,7 @@ fn standard_after(before: Vec<u8>) -> InputFile<'static> {
 
 /// The recording of a text whose lines were quoted.
 fn unquoted_source(path: &Path, bytes: Vec<u8>) -> InputFile<'static> {
-    let name = if is_standard(path) { "standard input".into() } else { path.display().to_string() };
+    let name = if is_standard(path) { "standard input".into() } else { path.shown().to_string() };
     InputFile { name, bytes: Box::new(ProgressReader::new(io::Cursor::new(bytes), None)) }
 }
 
@@ -378,7 +384,7 @@ pub(super) fn source(path: &Path) -> Result<InputFile<'static>, Failure> {
     let file = input::open(path)?;
     let size = file.metadata().ok().filter(Metadata::is_file).map(|metadata| metadata.len());
     Ok(InputFile {
-        name: path.display().to_string(),
+        name: path.shown().to_string(),
         bytes: Box::new(ProgressReader::new(file, size)),
     })
 }

@@ -9,6 +9,7 @@ use super::load_with;
 use crate::cli::ExportArgs;
 use crate::failure::Failure;
 use crate::input;
+use crate::visible::ShownPath as _;
 
 /// Returns the commands for both directions of a path.
 pub(super) fn export(args: ExportArgs) -> Result<String, Failure> {
@@ -37,7 +38,7 @@ pub(super) fn export(args: ExportArgs) -> Result<String, Failure> {
             _ => emulator::dummynet(elements, device, pipe),
         };
         let command = command.map_err(|error| {
-            Failure::new(format!("{}: path {}, {direction}: {error}", file.display(), args.path))
+            Failure::new(format!("{}: path {}, {direction}: {error}", file.shown(), args.path))
         })?;
         out += &format!("# {direction}\n{command}\n");
     }

@@ -9,6 +9,7 @@ use clap::{Command, CommandFactory};
 use crate::cli::{Cli, CompletionsArgs, ManArgs};
 use crate::failure::Failure;
 use crate::output::{OutFile, print};
+use crate::visible::ShownPath as _;
 
 /// Prints the completions for a shell.
 pub(super) fn completions(args: &CompletionsArgs) -> Result<ExitCode, Failure> {
@@ -26,7 +27,7 @@ pub(super) fn man(args: &ManArgs) -> Result<ExitCode, Failure> {
     root.build();
     let mut names = Vec::new();
     page(&root, "ackclock", &args.dir, &mut names)?;
-    print(&format!("{} manual pages in {}\n", names.len(), args.dir.display()))?;
+    print(&format!("{} manual pages in {}\n", names.len(), args.dir.shown()))?;
     Ok(ExitCode::SUCCESS)
 }
 

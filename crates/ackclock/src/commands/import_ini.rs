@@ -10,9 +10,10 @@ use crate::cli::ImportIniArgs;
 use crate::failure::{Failure, print_error};
 use crate::file_kind::expect_kind;
 use crate::output::{OutFile, print};
+use crate::visible::ShownPath as _;
 
 pub(super) fn run(args: &ImportIniArgs) -> Result<ExitCode, Failure> {
-    let name = args.file.display().to_string();
+    let name = args.file.shown().to_string();
     expect_kind(&args.file, "import-ini", "an ini file")?;
     let bytes = crate::input::read(&args.file)?;
     let text = decode(&bytes, &name).map_err(Failure::Scenario)?;
@@ -36,7 +37,7 @@ pub(super) fn run(args: &ImportIniArgs) -> Result<ExitCode, Failure> {
         Some(path) => {
             let mut out = OutFile::create(path)?;
             if out.is(&args.file) {
-                let path = path.display();
+                let path = path.shown();
                 return Err(Failure::new(format!("{path} is the ini file itself")));
             }
             let written = out.write_all(imported.toml.as_bytes());

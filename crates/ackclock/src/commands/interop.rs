@@ -10,6 +10,7 @@ use crate::failure::Failure;
 use crate::interrupt;
 use crate::output::{OutFile, print};
 use crate::progress::CountProgress;
+use crate::visible::ShownPath as _;
 
 pub(super) fn run(args: InteropArgs) -> Result<ExitCode, Failure> {
     let (file, loaded) = super::load_scenario(args.scenario)?;
@@ -26,7 +27,7 @@ pub(super) fn run(args: InteropArgs) -> Result<ExitCode, Failure> {
     }
     let request = InteropRequest {
         scenario: &loaded.scenario,
-        file: file.display().to_string(),
+        file: file.shown().to_string(),
         sha256: loaded.sha256.clone(),
         stacks,
         phases: args.phases,

@@ -22,6 +22,7 @@ use serde_json::{Value as Json, json};
 use crate::cli::McpArgs;
 use crate::failure::Failure;
 use crate::output::print;
+use crate::visible::ShownPath as _;
 use call::{CallLimits, Ended};
 use messages::{Message, read_messages};
 use tools::ToolRequest;
@@ -46,7 +47,7 @@ pub(super) fn run(args: &McpArgs) -> Result<ExitCode, Failure> {
         let canonical = folder.canonicalize();
         let canonical = canonical.map_err(|error| Failure::file("read", folder, &error))?;
         if !canonical.is_dir() {
-            return Err(Failure::new(format!("--allow {}: not a folder", folder.display())));
+            return Err(Failure::new(format!("--allow {}: not a folder", folder.shown())));
         }
         folders.push(canonical);
     }

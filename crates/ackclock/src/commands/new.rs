@@ -12,6 +12,7 @@ use crate::cli::{FromArgs, NewArgs};
 use crate::failure::Failure;
 use crate::output::{OutFile, print};
 use crate::presets;
+use crate::visible::ShownPath as _;
 
 /// What a new scenario is without `--from`.
 const DEFAULT: &str = "preset:example";
@@ -27,7 +28,7 @@ pub(super) fn run(args: NewArgs) -> Result<ExitCode, Failure> {
     let is_standard = file == Path::new("-");
     // Before a capture is read and fitted.
     if !is_standard && !args.force && file.exists() {
-        let message = format!("{} is there already", file.display());
+        let message = format!("{} is there already", file.shown());
         return Err(Failure::new(message).hint("--force replaces it"));
     }
     let from = args.from.unwrap_or_else(|| DEFAULT.into());
@@ -35,7 +36,7 @@ pub(super) fn run(args: NewArgs) -> Result<ExitCode, Failure> {
         Some(sample) => (sample.text.to_owned(), sample.title().to_owned()),
         None => {
             let from = FromArgs { file: from, flow: args.flow, keylog: args.keylog };
-            (whatif::fitted_text(&from)?, format!("fitted to {}", from.file.display()))
+            (whatif::fitted_text(&from)?, format!("fitted to {}", from.file.shown()))
         }
     };
     if is_standard {
@@ -45,7 +46,7 @@ pub(super) fn run(args: NewArgs) -> Result<ExitCode, Failure> {
     let mut out = OutFile::create(&file)?;
     out.write_all(text.as_bytes()).map_err(|error| Failure::file("write", &file, &error))?;
     out.commit()?;
-    let name = file.display();
+    let name = file.shown();
     print(&format!("{name}: {what}; next: ackclock run {name}\n"))?;
     Ok(ExitCode::SUCCESS)
 }

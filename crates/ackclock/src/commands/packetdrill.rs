@@ -18,10 +18,11 @@ use scenario::{decode, not_modelled};
 use units::Duration;
 
 use crate::cli::PacketdrillArgs;
-use crate::failure::{Failure, print_error_in_colour};
+use crate::failure::{FAILED, Failure, print_error_in_colour};
 use crate::file_kind::expect_kind;
 use crate::input;
 use crate::output::{OutFile, print};
+use crate::visible::ShownPath as _;
 
 /// Maximum directory depth: a deeper one is a symlink loop.
 const DEPTH: usize = 32;
@@ -35,13 +36,17 @@ pub(super) fn run(args: &PacketdrillArgs) -> Result<ExitCode, Failure> {
         })?;
     }
     let mut files = Vec::new();
-    let mut several = args.files.len() > 1;
+    let several = args.files.len() > 1 || args.files.iter().any(|path| path.is_dir());
+    let mut failures = Vec::new();
     for path in &args.files {
-        several |= path.is_dir();
-        if path.is_file() {
-            expect_kind(path, "packetdrill", "a packet script")?;
-        }
-        collect(path, true, DEPTH, &mut files)?;
+        let known = match path.is_file() {
+            true => expect_kind(path, "packetdrill", "a packet script"),
+            false => Ok(()),
+        };
+        failures.extend(known.and_then(|()| collect(path, true, DEPTH, &mut files)).err());
+    }
+    if !several && let Some(failure) = failures.pop() {
+        return Err(failure);
     }
     if args.pcap.is_some() && files.len() != 1 {
         let found = format!("`--pcap` takes one script, and there are {}", files.len());
@@ -51,8 +56,14 @@ pub(super) fn run(args: &PacketdrillArgs) -> Result<ExitCode, Failure> {
     if let Some(kernel) = &args.against {
         return against::run(kernel, &files, args, settings);
     }
-    let mut results =
-        files.iter().map(|path| one(path, args, &settings, None)).collect::<Result<Vec<_>, _>>()?;
+    let mut results = Vec::new();
+    for path in &files {
+        match one(path, args, &settings, None) {
+            Ok(result) => results.push(result),
+            Err(failure) if several => failures.push(failure),
+            Err(failure) => return Err(failure),
+        }
+    }
     if let (Some(path), [only]) = (&args.pcap, &results[..]) {
         capture::write(path, &[("model", only)])?;
     }
@@ -65,8 +76,25 @@ pub(super) fn run(args: &PacketdrillArgs) -> Result<ExitCode, Failure> {
         written.map_err(|error| Failure::file("write", path, &error))?;
         out.commit()?;
     }
+    if results.is_empty()
+        && let Some(failure) = failures.pop()
+    {
+        report_all(failures);
+        return Err(failure);
+    }
     show(&results, args, several)?;
+    if !failures.is_empty() {
+        // The other scripts were run.
+        report_all(failures);
+        return Ok(ExitCode::from(FAILED));
+    }
     Ok(ExitCode::from(status(&ScriptTotals::of(&results), args.allow_unsupported)))
+}
+
+fn report_all(failures: Vec<Failure>) {
+    for failure in failures {
+        failure.report();
+    }
 }
 
 /// 0 if all scripts passed, 2 if one cannot be read, else 1. Scripts that were not run may be
@@ -165,7 +193,7 @@ fn collect(
         return Ok(());
     }
     let Some(depth) = depth.checked_sub(1) else {
-        return Err(Failure::new(format!("{}: directories are nested too deeply", path.display())));
+        return Err(Failure::new(format!("{}: directories are nested too deeply", path.shown())));
     };
     let before = files.len();
     let mut entries = Vec::new();
@@ -179,7 +207,7 @@ fn collect(
     if named && files.len() == before {
         return Err(Failure::new(format!(
             "{}: no .pkt file in this directory or below",
-            path.display()
+            path.shown()
         )));
     }
     Ok(())
@@ -192,7 +220,7 @@ fn one(
     real: Option<Boot<'_>>,
 ) -> Result<ScriptResult, Failure> {
     let bytes = input::read(path)?;
-    let name = path.display().to_string();
+    let name = path.shown().to_string();
     let text = decode(&bytes, &name).map_err(Failure::Scenario)?;
     // Commands of a script name files relative to the script's directory.
     let beside = path.parent().unwrap_or(Path::new("."));

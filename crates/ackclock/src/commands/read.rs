@@ -11,6 +11,7 @@ use crate::failure::Failure;
 use crate::file_kind::other_command;
 use crate::input;
 use crate::output::{OutFile, standard_output, written};
+use crate::visible::ShownPath as _;
 use crate::visible::Visible;
 
 pub(super) fn run(args: &ReadArgs) -> Result<ExitCode, Failure> {
@@ -47,7 +48,7 @@ fn read(
         out.flush().map_err(ViewError::Write)?;
         Ok(verdict)
     });
-    let name = path.display();
+    let name = path.shown();
     match verdict {
         Ok(LogStatus::Whole) => Ok(ExitCode::SUCCESS),
         Ok(LogStatus::Damaged) => Ok(ExitCode::from(1)),

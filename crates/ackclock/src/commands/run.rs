@@ -25,6 +25,7 @@ use crate::cli::RunArgs;
 use crate::failure::{Failure, print_error};
 use crate::output::{OutFile, print, standard_output, written};
 use crate::progress::Progress;
+use crate::visible::ShownPath as _;
 use outputs::{OpenOutput, OutputSource, RequestedOutput, Results, RunContext};
 use watchers::Taps;
 
@@ -271,7 +272,7 @@ pub(super) fn require_distinct(
             file.as_ref().is_some_and(|file| file.is(path))
         };
         if let Some((other, ..)) = outputs[..index].iter().find(same) {
-            let path = path.display();
+            let path = path.shown();
             return Err(Failure::new(format!("{other} and {option} both write {path}")));
         }
     }
@@ -293,7 +294,7 @@ fn name_of(file: &Path) -> String {
 pub(super) fn create(path: &Path, scenario: &Path) -> Result<OutFile, Failure> {
     let out = OutFile::create(path)?;
     if out.is(scenario) {
-        return Err(Failure::new(format!("{} is the scenario itself", path.display())));
+        return Err(Failure::new(format!("{} is the scenario itself", path.shown())));
     }
     Ok(out)
 }

@@ -10,6 +10,7 @@ use super::{load_with, load_with_kernels};
 use crate::cli::{CheckArgs, ScenarioCommand};
 use crate::failure::Failure;
 use crate::output::print;
+use crate::visible::ShownPath as _;
 
 pub(super) fn run(command: ScenarioCommand) -> Result<ExitCode, Failure> {
     match command {
@@ -33,7 +34,7 @@ fn check(args: CheckArgs) -> Result<ExitCode, Failure> {
         Ok((file, loaded)) if !as_json => {
             let notes = notes(&loaded).into_iter().map(|note| format!("note: {note}\n"));
             let notes: String = notes.collect();
-            print(&format!("{}: ok, {}\n{notes}", file.display(), summary(&loaded)))?;
+            print(&format!("{}: ok, {}\n{notes}", file.shown(), summary(&loaded)))?;
             Ok(ExitCode::SUCCESS)
         }
         Ok((_, loaded)) => {

@@ -21,6 +21,7 @@ use crate::input;
 use crate::interrupt;
 use crate::output::{OutFile, print};
 use crate::progress::CountProgress;
+use crate::visible::ShownPath as _;
 
 /// Exit status if no criterion fails and one is undecided.
 const UNDECIDED: u8 = 3;
@@ -157,9 +158,9 @@ fn chosen(
 fn read_baseline(path: &Path) -> Result<SuiteReport, Failure> {
     let bytes = input::read(path)?;
     let text = String::from_utf8(bytes)
-        .map_err(|_| Failure::new(format!("{}: not a text file", path.display())))?;
+        .map_err(|_| Failure::new(format!("{}: not a text file", path.shown())))?;
     SuiteReport::from_json(&text).map_err(|error| {
-        Failure::new(format!("{}: not a report of a suite: {error}", path.display()))
+        Failure::new(format!("{}: not a report of a suite: {error}", path.shown()))
             .hint("write one with: ackclock suite rfc9743 --cc SENDER --json > FILE")
     })
 }

@@ -15,6 +15,7 @@ use crate::interrupt;
 use crate::output::{OutFile, print};
 use crate::progress::SweepProgress;
 use crate::store::{Store, SweepDirectory};
+use crate::visible::ShownPath as _;
 
 /// More runs than this need `--yes`.
 const MANY: u64 = 1_000_000;
@@ -71,7 +72,7 @@ pub(super) fn run(args: SweepArgs) -> Result<ExitCode, Failure> {
     if let Some(store) = store
         && !work(&study, store, series.as_ref(), args.jobs)?
     {
-        let message = format!("interrupted; --resume continues {}\n", dir.display());
+        let message = format!("interrupted; --resume continues {}\n", dir.shown());
         crate::failure::print_error(&message);
         return Ok(interrupt::status());
     }

@@ -13,6 +13,7 @@ use crate::cli::TableArgs;
 use crate::failure::{Failure, print_error};
 use crate::output::{OutFile, print};
 use crate::store::{read_about, rows};
+use crate::visible::ShownPath as _;
 
 /// Longest table that a sweep prints at its end, in lines.
 const MANY: usize = 60;
@@ -69,7 +70,7 @@ pub(super) fn run(args: &TableArgs) -> Result<ExitCode, Failure> {
     if args.svg.is_some() || png_path.is_some() {
         let mut title = about_title;
         if title.is_empty() {
-            title = args.dir.display().to_string();
+            title = args.dir.shown().to_string();
         }
         let map = draw(&pivot, &title, args.lines)?;
         if let Some(path) = &args.svg {
@@ -143,7 +144,7 @@ pub(super) fn report(dir: &Path, path: &Path, mut out: OutFile) -> Result<(), Fa
     let mut full = false;
     let count = rows(dir, |row| full |= page.add(&row).is_err())?;
     if full {
-        let message = format!("a page holds {MOST} flows of runs, {} has more", dir.display());
+        let message = format!("a page holds {MOST} flows of runs, {} has more", dir.shown());
         return Err(Failure::new(message).hint("sweep a part of the grid, with --only"));
     }
     let (side, top) = split_axes(about.axes.clone());
@@ -154,7 +155,7 @@ pub(super) fn report(dir: &Path, path: &Path, mut out: OutFile) -> Result<(), Fa
     )?;
     let mut title = about.title();
     if title.is_empty() {
-        title = dir.display().to_string();
+        title = dir.shown().to_string();
     }
     let mut facts = vec![("runs".to_owned(), count.to_string())];
     if count < about.runs {
@@ -180,10 +181,10 @@ pub(super) fn summary(dir: &Path, json: bool) -> Result<String, Failure> {
     }
     let table = pivot.text();
     let table = match table.lines().count() {
-        lines if lines > MANY => format!("{lines} lines: ackclock table {}\n", dir.display()),
+        lines if lines > MANY => format!("{lines} lines: ackclock table {}\n", dir.shown()),
         _ => table,
     };
-    Ok(format!("{count} runs in {}\n\ngoodput of each flow\n{table}", dir.display()))
+    Ok(format!("{count} runs in {}\n\ngoodput of each flow\n{table}", dir.shown()))
 }
 
 /// Splits the axes: all but the last for the rows, the last for the columns; a single axis for the

@@ -9,6 +9,7 @@ use crate::failure::Failure;
 use crate::file_kind::FileKind;
 use crate::folders;
 use crate::output::print;
+use crate::visible::ShownPath as _;
 
 /// Files of a directory that are looked at.
 const MOST_LOOKED_AT: usize = 200;
@@ -40,7 +41,7 @@ pub(super) fn run() -> Result<ExitCode, Failure> {
     if !found.is_empty() {
         text += "In this directory:\n";
         for (name, kind) in found {
-            let command = format!("ackclock {} {}", kind.command(), name.display());
+            let command = format!("ackclock {} {}", kind.command(), name.shown());
             text += &format!("  {command:<45}  {}\n", purpose(kind));
         }
         text += "\n";

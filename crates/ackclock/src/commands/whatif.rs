@@ -20,6 +20,7 @@ use crate::cli::{FromArgs, WhatIfArgs};
 use crate::failure::Failure;
 use crate::file_kind::other_command;
 use crate::output::{OutFile, print};
+use crate::visible::ShownPath as _;
 
 /// A connection with its packets.
 enum Recording {
@@ -47,14 +48,14 @@ pub(super) fn run(args: WhatIfArgs) -> Result<ExitCode, Failure> {
         Recording::Quic(connection) => WhatIf::of_quic(connection, &question),
     };
     let answer = answer.map_err(|fault| match fault {
-        WhatIfError::Fit(unfit) => Failure::new(format!("{}: {unfit}", args.file.display())),
+        WhatIfError::Fit(unfit) => Failure::new(format!("{}: {unfit}", args.file.shown())),
         WhatIfError::Scenario(mistakes) => Failure::Scenario(mistakes),
-        WhatIfError::Run(error) => Failure::new(format!("{}: {error}", args.file.display())),
+        WhatIfError::Run(error) => Failure::new(format!("{}: {error}", args.file.shown())),
         WhatIfError::Kernel(error) => Failure::new(error),
         value @ WhatIfError::Value { .. } => Failure::new(value.to_string()),
     })?;
     if let (Some(out), Some(path)) = (&mut page, &args.report) {
-        let written = answer.page(&args.file.display().to_string()).write(out);
+        let written = answer.page(&args.file.shown().to_string()).write(out);
         written.map_err(|error| Failure::file("write", path, &error))?;
     }
     if let Some(out) = page {
@@ -95,7 +96,7 @@ pub(super) fn fitted_text(args: &FromArgs) -> Result<String, Failure> {
     if let Some(pasted) = super::pasted::read(&args.file).filter(|pasted| !pasted.has_packets) {
         return ingest::pasted::scenario(&pasted.report.figures).ok_or_else(|| {
             let message =
-                format!("{}: the pasted text has no rate of a transfer", args.file.display());
+                format!("{}: the pasted text has no rate of a transfer", args.file.shown());
             Failure::new(message).hint("`ackclock diagnose` names the command that measures it")
         });
     }
@@ -103,14 +104,11 @@ pub(super) fn fitted_text(args: &FromArgs) -> Result<String, Failure> {
         Recording::Tcp(stream, _) => scenario_of(&stream),
         Recording::Quic(connection) => quic_scenario_of(&connection),
     };
-    let text = text.map_err(|unfit| Failure::new(format!("{}: {unfit}", args.file.display())))?;
+    let text = text.map_err(|unfit| Failure::new(format!("{}: {unfit}", args.file.shown())))?;
     let checked = scenario::load(&text, "fitted scenario", &Overrides::default());
     checked.map_err(|errors| {
         let why = errors.first().map(ToString::to_string).unwrap_or_default();
-        Failure::new(format!(
-            "{}: no scenario can have what was fitted: {why}",
-            args.file.display()
-        ))
+        Failure::new(format!("{}: no scenario can have what was fitted: {why}", args.file.shown()))
     })?;
     Ok(text)
 }
@@ -132,11 +130,8 @@ fn recording(file: &Path, flow: Option<u32>, keylog: Option<&Path>) -> Result<Re
     let Reading { streams, quic, captured_quic, .. } = reading;
     let found = match kind {
         Some(InputKind::NetLog) => {
-            return Err(Failure::new(format!(
-                "{} is a NetLog, which is not fitted",
-                file.display()
-            ))
-            .hint("the qlog of the host that sends the data is needed"));
+            return Err(Failure::new(format!("{} is a NetLog, which is not fitted", file.shown()))
+                .hint("the qlog of the host that sends the data is needed"));
         }
         Some(InputKind::Qlog) => {
             let bytes = |one: &QuicConnection| one.analysis.bytes();
@@ -152,7 +147,7 @@ fn recording(file: &Path, flow: Option<u32>, keylog: Option<&Path>) -> Result<Re
                 if captured.is_some_and(is_between) {
                     return Err(Failure::new(format!(
                         "{} was captured between the hosts: packets of QUIC are fitted at the host that sends them",
-                        file.display()
+                        file.shown()
                     )));
                 }
                 Some(Recording::Quic(Box::new(one)))
@@ -165,12 +160,12 @@ fn recording(file: &Path, flow: Option<u32>, keylog: Option<&Path>) -> Result<Re
     };
     found.ok_or_else(|| match flow {
         _ if has_quic_only => {
-            Failure::new(format!("{} has QUIC, whose packets are encrypted", file.display()))
+            Failure::new(format!("{} has QUIC, whose packets are encrypted", file.shown()))
                 .hint("the qlog of the host that sends the data is needed, or a key log (--keylog)")
         }
         Some(number) => Failure::new(format!("there is no connection {number}"))
             .hint("connections are numbered from 0, as tcp.stream in Wireshark"),
-        None => Failure::new(format!("{} contains no connection", file.display())),
+        None => Failure::new(format!("{} contains no connection", file.shown())),
     })
 }
 

@@ -145,7 +145,7 @@ fn a_signal_leaves_no_temporary_file() {
     let dir = TestDirectory::new("a_signal_leaves_no_temporary_file");
     dir.write("long.toml", SMALL.replace("100kB", "100GB").replace("\"10s\"", "\"100000s\""));
     dir.write("old.csv", "old");
-    for signal in ["INT", "TERM"] {
+    for (signal, expected) in [("INT", 2), ("TERM", 15), ("HUP", 1)] {
         let mut run = dir.command(&["run", "long.toml", "--csv", "old.csv", "--svg", "new.svg"]);
         let mut run = run.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         let temporary = || dir.files().iter().filter(|name| name.ends_with(".part")).count();
@@ -160,9 +160,72 @@ fn a_signal_leaves_no_temporary_file() {
         assert!(Command::new("kill").args(["-s", signal, &id]).status().unwrap().success());
         let status = run.wait().unwrap();
         let number = std::os::unix::process::ExitStatusExt::signal(&status);
-        assert_eq!(number, Some(if signal == "INT" { 2 } else { 15 }), "{status}");
+        assert_eq!(number, Some(expected), "{status}");
         assert_eq!(dir.files(), ["long.toml", "old.csv"], "{signal}");
         assert_eq!(dir.read("old.csv"), b"old");
+    }
+}
+
+/// A scenario of others reads no file of other folders, unless the user names them.
+#[test]
+fn files_outside_of_the_folder_of_a_scenario_need_a_permission() {
+    let dir = TestDirectory::new("files_outside_of_the_folder_of_a_scenario");
+    for folder in ["of", "of/below", "traces"] {
+        fs::create_dir_all(dir.0.join(folder)).unwrap();
+        dir.write(&format!("{folder}/a.trace"), "1\n2\n3\n");
+    }
+    let absolute = dir.0.join("traces/a.trace").display().to_string();
+    symlink(&absolute, dir.0.join("of/link.trace")).unwrap();
+    for (name, is_inside) in [
+        ("a.trace", true),
+        ("below/../a.trace", true),
+        ("below/a.trace", true),
+        ("../traces/a.trace", false),
+        (&absolute, false),
+        ("link.trace", false),
+    ] {
+        dir.write("of/s.toml", with_trace(name));
+        let check = ["scenario", "check", "of/s.toml"];
+        if is_inside {
+            dir.run(&check).ok();
+        } else {
+            let error = dir.run(&check).refused();
+            assert!(
+                error.contains("outside of the scenario's folder; add --allow-path"),
+                "{error}"
+            );
+            dir.run(&[&check[..], &["--allow-path", "traces"]].concat()).ok();
+            assert_eq!(dir.run(&[&check[..], &["--allow-path", "of"]].concat()).code, 2);
+        }
+    }
+    let error = dir.run(&["scenario", "check", "of/s.toml", "--allow-path", "nowhere"]).refused();
+    assert!(error.contains("--allow-path nowhere: not a folder"), "{error}");
+}
+
+/// The lines of a name are not lines of a message.
+#[test]
+fn a_newline_in_a_name_forges_no_line() {
+    let dir = TestDirectory::new("a_newline_in_a_name_forges_no_line");
+    let name = "x\nerror: forged.toml";
+    dir.write(name, SMALL.replace("profile", "profil"));
+    dir.write("x\nwarning: forged.pcap", "no capture");
+    let all = [
+        vec!["run", name],
+        vec!["scenario", "check", name],
+        vec!["run", "x\nerror: none.toml"],
+        vec!["diagnose", "x\nwarning: forged.pcap"],
+        vec!["diagnose", "x\nwarning: none.pcap"],
+        vec!["sweep", name, "--dry-run"],
+    ];
+    for arguments in all {
+        let answer = dir.run(&arguments);
+        assert_eq!(answer.code, 2);
+        let is_forged = |line: &str| {
+            let rest = line.strip_prefix("error: ").or(line.strip_prefix("warning: "));
+            rest.is_some_and(|rest| rest.starts_with("forged") || rest.starts_with("none"))
+        };
+        assert!(!answer.err.lines().any(is_forged), "{arguments:?}: {}", answer.err);
+        assert!(answer.err.contains("\\u000a"), "{arguments:?}: {}", answer.err);
     }
 }
 

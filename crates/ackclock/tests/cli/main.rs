@@ -1,6 +1,7 @@
 //! Black-box tests of the command line: output, files and exit status of the binary.
 
 mod bad_input;
+mod budget;
 mod demo;
 mod diagnose;
 mod documents;

@@ -104,3 +104,22 @@ fn mistakes_of_arguments_and_scripts_are_refused() {
         .concat()
     );
 }
+
+/// A file that is no script is reported, and the others are run.
+#[test]
+fn one_bad_file_among_many_is_reported_and_the_rest_is_run() {
+    let dir = TestDirectory::new("one_bad_file_among_many_scripts");
+    dir.write("a.pkt", "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n");
+    dir.write("b.pkt", b"*\xa2\n");
+    let answer = dir.run(&["packetdrill", "a.pkt", "b.pkt", "none.pkt"]);
+    assert_eq!(answer.code, 2);
+    assert!(answer.out.contains("a.pkt") && answer.out.contains("1 passed"), "{}", answer.out);
+    assert!(
+        answer.err.contains("b.pkt:1:2") && answer.err.contains("cannot read none.pkt"),
+        "{}",
+        answer.err
+    );
+    let answer = dir.run(&["packetdrill", "b.pkt", "none.pkt"]);
+    assert!(answer.code == 2 && answer.err.contains("b.pkt:1:2"), "{}", answer.err);
+    assert!(answer.err.contains("cannot read none.pkt"), "{}", answer.err);
+}

@@ -34,14 +34,19 @@ const COLUMNS: [&str; 21] = [
 ];
 
 impl DiagnosisReport {
-    /// Writes all connections of TCP as CSV with a line of names, in their order.
+    /// Writes all connections of TCP as CSV with a line of names, in their order. With `is_safe` names that a spreadsheet
+    /// takes for formulas have an apostrophe before them.
     ///
     /// # Errors
     /// Those of `out`.
-    pub fn write_csv(&self, out: impl io::Write) -> io::Result<()> {
+    pub fn write_csv(&self, out: impl io::Write, is_safe: bool) -> io::Result<()> {
         let mut table = csv::Writer::from_writer(out);
         table.write_record(COLUMNS)?;
         let seconds = |time: Duration| time.as_secs_f64().to_string();
+        let name = |name: String| match name.as_bytes() {
+            [b'=' | b'+' | b'-' | b'@' | b'\t' | b'\r', ..] if is_safe => format!("'{name}"),
+            _ => name,
+        };
         for file in &self.files {
             for one in &file.connections {
                 let analysis = one.analysis();
@@ -53,10 +58,10 @@ impl DiagnosisReport {
                 let exchange = analysis.exchange.as_deref();
                 let spent = |share| exchange.map_or(String::new(), |one| seconds(one.of(share)));
                 table.write_record([
-                    file.file.name.clone(),
+                    name(file.file.name.clone()),
                     one.number().to_string(),
-                    client,
-                    server,
+                    name(client),
+                    name(server),
                     sender.to_owned(),
                     one.bytes.to_string(),
                     analysis.first.as_secs_f64().to_string(),

@@ -19,6 +19,39 @@ use super::{File, Reason};
 /// Longest text read, in bytes.
 const MAX_BYTES: u64 = 1 << 30;
 
+/// Longest line, in bytes: those of packets have some hundreds.
+const MAX_LINE: usize = 1 << 20;
+/// Bytes that are read at a time.
+const CHUNK: usize = 1 << 16;
+
+/// Reads a text up to its bound or a line that is none of tcpdump's: a packed file of a few kilobytes may have a line of
+/// gigabytes.
+fn bounded_lines(mut input: impl Read, file: &mut File) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    // Begin of the last line.
+    let mut begin = 0;
+    loop {
+        let from = bytes.len();
+        if input.by_ref().take(CHUNK as u64).read_to_end(&mut bytes)? == 0 {
+            break;
+        }
+        if let Some(newline) = bytes[from..].iter().rposition(|&byte| byte == b'\n') {
+            begin = from + newline + 1;
+        }
+        if bytes.len() - begin > MAX_LINE {
+            file.problems.push(&format!(
+                "byte {begin}: a line of more than 1 MiB; the rest of the file is ignored"
+            ));
+            bytes.truncate(begin);
+            return Ok(bytes);
+        }
+    }
+    if bytes.len() as u64 == MAX_BYTES {
+        file.problems.push(&format!("byte {MAX_BYTES}: the rest of the file is ignored"));
+    }
+    Ok(bytes)
+}
+
 pub(super) fn read(
     input: impl Read,
     number: usize,
@@ -26,11 +59,7 @@ pub(super) fn read(
     table: &mut ConnectionTable,
     hosts: &mut HostNames,
 ) -> Result<(), Reason> {
-    let mut bytes = Vec::new();
-    input.take(MAX_BYTES).read_to_end(&mut bytes).map_err(Reason::Read)?;
-    if bytes.len() as u64 == MAX_BYTES {
-        file.problems.push(&format!("byte {MAX_BYTES}: the rest of the file is ignored"));
-    }
+    let bytes = bounded_lines(input.take(MAX_BYTES), file).map_err(Reason::Read)?;
     let text = String::from_utf8_lossy(&bytes);
     let point = CaptureSource { file: number as u32, interface: 0 };
     let mut has_names = false;

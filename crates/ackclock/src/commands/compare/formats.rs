@@ -9,6 +9,7 @@ use serde_json::{Value as Json, json};
 use units::Duration;
 
 use super::linux::{Comparison, GradeRun, flow_text};
+use crate::visible::ShownPath as _;
 
 /// The comparisons of a scenario.
 pub(super) struct ComparedScenario<'a> {
@@ -56,7 +57,7 @@ impl ComparedScenario<'_> {
     }
 
     fn name(&self) -> String {
-        self.file.display().to_string()
+        self.file.shown().to_string()
     }
 
     /// The comparison as JUnit XML.

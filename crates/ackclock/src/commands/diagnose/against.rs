@@ -13,6 +13,7 @@ use serde::Serialize;
 use super::source;
 use crate::failure::Failure;
 use crate::output;
+use crate::visible::ShownPath as _;
 
 /// Label of a capture in which nothing limits a transfer.
 const HEALTHY: &str = "healthy";
@@ -51,7 +52,7 @@ pub(super) fn run(labels: &Path, folder: &Path, json: bool) -> Result<ExitCode, 
         std::fs::read_to_string(labels).map_err(|error| Failure::file("read", labels, &error))?;
     let mut captures = parse(&text, labels)?;
     if !folder.is_dir() {
-        return Err(Failure::new(format!("--against: {} is no folder", folder.display()))
+        return Err(Failure::new(format!("--against: {} is no folder", folder.shown()))
             .hint("the folder has a folder for each source, as owner/name, with its files"));
     }
     for one in &mut captures {
@@ -93,7 +94,7 @@ fn parse(text: &str, path: &Path) -> Result<Vec<LabelledCapture>, Failure> {
             continue;
         }
         let wrong = |what: String| {
-            Failure::new(format!("{}:{}: {what}", path.display(), n + 1))
+            Failure::new(format!("{}:{}: {what}", path.shown(), n + 1))
                 .hint("a row is: source, file, label, why; separated by tabs")
         };
         let mut cells = line.split('\t').map(str::trim);
@@ -116,7 +117,7 @@ fn parse(text: &str, path: &Path) -> Result<Vec<LabelledCapture>, Failure> {
         });
     }
     if captures.is_empty() {
-        return Err(Failure::new(format!("{}: the list has no rows", path.display())));
+        return Err(Failure::new(format!("{}: the list has no rows", path.shown())));
     }
     Ok(captures)
 }

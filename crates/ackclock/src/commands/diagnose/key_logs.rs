@@ -6,6 +6,7 @@ use ingest::inputs::KeyLog;
 
 use crate::failure::Failure;
 use crate::input;
+use crate::visible::ShownPath as _;
 
 /// Endings of a key log with the name of its capture.
 const ENDINGS: [&str; 2] = ["keys", "keylog"];
@@ -42,11 +43,11 @@ fn read_one(path: &Path) -> Result<KeyLog, Failure> {
     let file = input::open(path)?;
     let size = file.metadata().map_err(|error| Failure::file("read", path, &error))?.len();
     if size > LARGEST {
-        return Err(Failure::new(format!("{}: a key log of more than 512 MiB", path.display())));
+        return Err(Failure::new(format!("{}: a key log of more than 512 MiB", path.shown())));
     }
     let text = std::fs::read(path).map_err(|error| Failure::file("read", path, &error))?;
     KeyLog::parse(&text).map_err(|error| {
-        Failure::new(format!("key log {}: {error}", path.display())).hint(
+        Failure::new(format!("key log {}: {error}", path.shown())).hint(
             "a key log has lines of a label, the random of a ClientHello and a secret, as programs write them with SSLKEYLOGFILE",
         )
     })

@@ -14,6 +14,7 @@ use serde_json::json;
 use crate::cli::{BuildArgs, KernelCheckArgs, ListArgs};
 use crate::failure::Failure;
 use crate::output::print;
+use crate::visible::ShownPath as _;
 
 /// Returns the user's cache.
 pub(crate) fn cache() -> Result<Cache, Failure> {
@@ -42,7 +43,7 @@ pub(super) fn build(args: BuildArgs) -> Result<ExitCode, Failure> {
         let options = unknown.join(", ");
         crate::failure::print_error(&format!("this kernel does not have {options}\n"));
     }
-    print(&format!("{}\n{}\n", line(&kernel), kernel.path.display()))?;
+    print(&format!("{}\n{}\n", line(&kernel), kernel.path.shown()))?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::shorten::shorten;
 use super::tools::ToolRequest;
+use crate::budget::OUT_OF_MEMORY;
 use crate::input::ALLOWED_FOLDERS;
 
 /// Limits of a call.
@@ -36,8 +37,6 @@ pub(super) enum Ended {
 
 /// Output that is read of a process: more cannot be shortened.
 const MOST_OUTPUT: u64 = 64 << 20;
-/// What a process of Rust prints before it aborts.
-const OUT_OF_MEMORY: &str = "memory allocation of ";
 /// Time between two looks at the process.
 const STEP: Duration = Duration::from_millis(5);
 

@@ -32,6 +32,7 @@ use super::{create, failed};
 use crate::cli::RunArgs;
 use crate::failure::Failure;
 use crate::output::OutFile;
+use crate::visible::ShownPath as _;
 
 /// All outputs, in the order in which the files are created.
 const OUTPUTS: &[&dyn Output] = &[
@@ -212,7 +213,7 @@ pub(super) fn create_all<'a>(
     for (index, RequestedOutput { output, path, .. }) in created.iter().enumerate() {
         if let Some(same) = created[..index].iter().find(|other| other.file.is(path)) {
             let (one, other) = (same.output.option(), output.option());
-            let path = path.display();
+            let path = path.shown();
             return Err(Failure::new(format!("{one} and {other} both write {path}")));
         }
     }

@@ -16,6 +16,7 @@ use crate::input;
 use crate::interrupt;
 use crate::output::{OutFile, print};
 use crate::progress::CountProgress;
+use crate::visible::ShownPath as _;
 
 pub(super) fn run(args: &BbrArgs) -> Result<ExitCode, Failure> {
     if args.list {
@@ -121,7 +122,7 @@ fn write(references: &[BbrReference], dir: &Path) -> Result<(), Failure> {
 /// Judges the log of a stack.
 fn check(args: &BbrArgs, request: &BbrRequest, file: &Path) -> Result<ExitCode, Failure> {
     let log = read_log(&input::read(file)?)
-        .map_err(|error| Failure::new(format!("{}: {error}", file.display())))?;
+        .map_err(|error| Failure::new(format!("{}: {error}", file.shown())))?;
     let path = match (args.path.as_slice(), request.paths.as_slice()) {
         ([_], [path]) => Some(*path),
         _ => None,
