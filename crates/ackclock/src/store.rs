@@ -19,7 +19,8 @@ use scenario::Study;
 use crate::failure::{Failure, print_error};
 use crate::file_kind::other_command;
 use crate::output::OutFile;
-use checksums::ChecksumFile;
+use crate::visible::ShownPath as _;
+use checksums::{ChecksumFile, RowChecksums};
 
 /// Directory of the series of each run.
 const SERIES: &str = "series";
@@ -30,6 +31,8 @@ const JOURNAL: &str = "runs.part.jsonl";
 const ROWS: &str = "runs.jsonl";
 const TABLE: &str = "runs.csv";
 const SUMS: &str = "runs.sums";
+/// Checksums of the series of each run.
+const SERIES_SUMS: &str = "series.sums";
 /// The scenario with the settings common to all runs.
 const SCENARIO: &str = "scenario.toml";
 
@@ -37,14 +40,14 @@ const SCENARIO: &str = "scenario.toml";
 pub(crate) fn read_about(dir: &Path) -> Result<SweepDescription, Failure> {
     let path = dir.join(ABOUT);
     let text = fs::read(&path).map_err(|error| {
-        let failure = Failure::new(format!("{} holds no sweep: {ABOUT}: {error}", dir.display()));
+        let failure = Failure::new(format!("{} holds no sweep: {ABOUT}: {error}", dir.shown()));
         match other_command(dir, "table") {
             Some(other) => failure.hint(other),
             None => failure,
         }
     })?;
     SweepDescription::from_json(&text)
-        .map_err(|error| Failure::new(format!("{} is damaged: {error}", path.display())))
+        .map_err(|error| Failure::new(format!("{} is damaged: {error}", path.shown())))
 }
 
 /// A sweep in progress.
@@ -53,6 +56,7 @@ pub(crate) struct Store {
     dir: PathBuf,
     keys: Vec<String>,
     journal: Mutex<Journal>,
+    series_sums: Option<Mutex<ChecksumFile>>,
 }
 
 /// The journal: rows in the order in which runs end.
@@ -88,30 +92,32 @@ impl Store {
             let known = read_about(dir)?;
             same(dir, &known, &about)?;
             if !resume {
-                let message = format!("{} holds this sweep already", dir.display());
+                let message = format!("{} holds this sweep already", dir.shown());
                 return Err(Failure::new(message).hint("add --resume to continue it"));
             }
+            check_scenario(dir, study.text())?;
             if dir.join(ROWS).exists() && !dir.join(JOURNAL).exists() {
-                // Verify the rows.
-                rows(dir, |_| {})?;
+                // Verify the rows, and what was written beside them.
+                check_table(dir, &about.axes.concat())?;
+                check_all_series(dir, &about)?;
                 if !dir.join(SUMS).exists() {
                     print_error(&format!(
                         "{} has no {SUMS}: its rows are complete but cannot be verified\n",
-                        dir.display()
+                        dir.shown()
                     ));
                 }
                 return Ok(SweepDirectory::Complete);
             }
         } else {
             if holds_other_things(dir)? {
-                let message = format!("{} is not empty and holds no sweep", dir.display());
+                let message = format!("{} is not empty and holds no sweep", dir.shown());
                 return Err(Failure::new(message).hint("name another directory with --out"));
             }
             fs::create_dir_all(dir).map_err(|error| Failure::file("create", dir, &error))?;
             write_whole(&dir.join(SCENARIO), study.text())?;
             write_whole(&dir.join(ABOUT), about.to_json())?;
         }
-        let store = Self::journal(dir, &about)?;
+        let mut store = Self::journal(dir, &about)?;
         remove_partial_files(dir)?;
         if series.is_some() {
             // After the description: a crash in between can be resumed.
@@ -119,6 +125,10 @@ impl Store {
             fs::create_dir_all(&series)
                 .map_err(|error| Failure::file("create", &series, &error))?;
             remove_partial_files(&series)?;
+            let path = dir.join(SERIES_SUMS);
+            let sums = ChecksumFile::open(&path);
+            let sums = sums.map_err(|error| Failure::file("write", &path, &error))?;
+            store.series_sums = Some(Mutex::new(sums));
         }
         let recovered = store.rows().recover(dir);
         recovered.map_err(|error| Failure::file("read", &dir.join(JOURNAL), &error))?;
@@ -133,7 +143,7 @@ impl Store {
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
-                let message = format!("another sweep is writing to {}", dir.display());
+                let message = format!("another sweep is writing to {}", dir.shown());
                 return Err(Failure::new(message));
             }
             // The file system has no locks.
@@ -151,6 +161,7 @@ impl Store {
                 positions: vec![(0, 0); usize::try_from(about.runs).unwrap_or(usize::MAX)],
                 kept: 0,
             }),
+            series_sums: None,
         })
     }
 
@@ -177,6 +188,12 @@ impl Store {
                 write_whole(&dir.join(format!("{}{QUEUES}", row.run)), queues)?;
             }
             write_whole(&dir.join(format!("{}.csv", row.run)), &series.senders)?;
+            if let Some(sums) = &self.series_sums {
+                let parts = [series.senders.as_ref(), series.queues.as_deref().unwrap_or_default()];
+                let mut sums = sums.lock().unwrap_or_else(PoisonError::into_inner);
+                let kept = sums.keep(row.run, &parts.concat());
+                kept.map_err(|error| Failure::file("write", &self.dir.join(SERIES_SUMS), &error))?;
+            }
         }
         let line = row.to_line();
         let written = self.rows().append(row.run, &line);
@@ -198,6 +215,10 @@ impl Store {
         written.map_err(|error| Failure::file("write the results to", &self.dir, &error))?;
         let sums = self.rows().sums.sync();
         sums.map_err(|error| Failure::file("write", &self.dir.join(SUMS), &error))?;
+        if let Some(sums) = &self.series_sums {
+            let synced = sums.lock().unwrap_or_else(PoisonError::into_inner).sync();
+            synced.map_err(|error| Failure::file("write", &self.dir.join(SERIES_SUMS), &error))?;
+        }
         table.commit()?;
         rows.commit()?;
         let journal = self.dir.join(JOURNAL);
@@ -211,6 +232,7 @@ impl Journal {
     fn recover(&mut self, dir: &Path) -> std::io::Result<()> {
         let adopts = self.sums.is_empty()?;
         let sums = ChecksumFile::read(&dir.join(SUMS))?;
+        let series = ChecksumFile::read(&dir.join(SERIES_SUMS))?;
         let mut reader = BufReader::new(&self.file);
         let mut line = Vec::new();
         let mut at = 0;
@@ -223,6 +245,8 @@ impl Journal {
             }
             let row = std::str::from_utf8(&line).ok().and_then(SweepRow::from_line);
             let row = row.filter(|row| adopts || sums.has(row.run, &line));
+            // A run whose series is missing or has changed is repeated.
+            let row = row.filter(|row| series.is_empty() || has_series(dir, row.run, &series));
             if let Some(row) = row
                 && let Some(position) = self.positions.get_mut(row.run as usize)
             {
@@ -297,7 +321,7 @@ pub(crate) fn rows(dir: &Path, mut each: impl FnMut(SweepRow)) -> Result<u64, Fa
         line.clear();
         let length = reader.read_until(b'\n', &mut line).map_err(|e| failed(&e))?;
         let damaged = |what: &str| {
-            let path = whole.display();
+            let path = whole.shown();
             Failure::new(format!("{path}:{}: {what}, at byte {at} of the file", run + 1)).hint(
                 format!("rename it to {JOURNAL}: `sweep --resume` keeps its valid rows and repeats the other runs"),
             )
@@ -320,6 +344,111 @@ pub(crate) fn rows(dir: &Path, mut each: impl FnMut(SweepRow)) -> Result<u64, Fa
         run += 1;
         at += length as u64;
     }
+}
+
+/// Do the series of a run match their checksum?
+fn has_series(dir: &Path, run: u64, sums: &RowChecksums) -> bool {
+    let read = |end: &str| fs::read(dir.join(SERIES).join(format!("{run}{end}")));
+    let Ok(mut bytes) = read(".csv") else { return false };
+    bytes.extend(read(QUEUES).unwrap_or_default());
+    sums.has(run, &bytes)
+}
+
+/// Returns an error if the series of a run has changed; those of earlier versions have no checksums.
+fn check_all_series(dir: &Path, about: &SweepDescription) -> Result<(), Failure> {
+    if about.series.is_none() {
+        return Ok(());
+    }
+    let path = dir.join(SERIES_SUMS);
+    let sums = ChecksumFile::read(&path).map_err(|error| Failure::file("read", &path, &error))?;
+    if sums.is_empty() {
+        return Ok(());
+    }
+    match (0..about.runs).find(|&run| !has_series(dir, run, &sums)) {
+        None => Ok(()),
+        Some(run) => {
+            let message = format!(
+                "{}: the series of run {run} does not match its checksum ({SERIES_SUMS})",
+                dir.join(SERIES).join(format!("{run}.csv")).shown()
+            );
+            Err(Failure::new(message).hint(format!(
+                "rename {ROWS} to {JOURNAL}: `sweep --resume` repeats the runs whose series have changed"
+            )))
+        }
+    }
+}
+
+/// Returns an error if the scenario beside the rows is not that of the sweep; writes it if it is missing.
+fn check_scenario(dir: &Path, text: &str) -> Result<(), Failure> {
+    let path = dir.join(SCENARIO);
+    match fs::read(&path) {
+        Ok(known) if known == text.as_bytes() => Ok(()),
+        Ok(_) => {
+            let message = format!("{} is not the scenario of this sweep", path.shown());
+            Err(Failure::new(message).hint("remove it: `sweep --resume` writes it again"))
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => write_whole(&path, text),
+        Err(error) => Err(Failure::file("read", &path, &error)),
+    }
+}
+
+/// Verifies the rows, and that the table has the same; writes the table if it is missing.
+fn check_table(dir: &Path, keys: &[String]) -> Result<(), Failure> {
+    let path = dir.join(TABLE);
+    let failed = |error: &std::io::Error| Failure::file("read", &path, error);
+    let mut known = match File::open(&path) {
+        Ok(file) => BufReader::new(file),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            return write_table(dir, keys);
+        }
+        Err(error) => return Err(failed(&error)),
+    };
+    let mut expected = Vec::new();
+    let mut found = Vec::new();
+    let mut line = 1;
+    let mut compare = |expected: &mut Vec<u8>| -> std::io::Result<bool> {
+        found.resize(expected.len(), 0);
+        let is_same = known.read_exact(&mut found).is_ok() && found == *expected;
+        expected.clear();
+        Ok(is_same)
+    };
+    let head = csv::head(keys, &mut expected).and_then(|()| compare(&mut expected));
+    let mut first_other = (!head.map_err(|error| failed(&error))?).then_some(line);
+    let mut written = Ok(());
+    rows(dir, |row| {
+        if first_other.is_some() || written.is_err() {
+            return;
+        }
+        written = csv::lines(&row, &mut expected).and_then(|()| {
+            let lines = expected.iter().filter(|byte| **byte == b'\n').count();
+            if !compare(&mut expected)? {
+                first_other = Some(line + 1);
+            }
+            line += lines;
+            Ok(())
+        });
+    })?;
+    written.map_err(|error| failed(&error))?;
+    let rest = known.fill_buf().map_err(|error| failed(&error))?;
+    let first_other = first_other.or((!rest.is_empty()).then_some(line + 1));
+    let Some(line) = first_other else { return Ok(()) };
+    let message = format!("{}:{line}: is not what {ROWS} has", path.shown());
+    Err(Failure::new(message).hint("remove it: `sweep --resume` writes it again"))
+}
+
+/// Writes the table of the rows.
+fn write_table(dir: &Path, keys: &[String]) -> Result<(), Failure> {
+    let path = dir.join(TABLE);
+    let failed = |error: &std::io::Error| Failure::file("write", &path, error);
+    let mut out = OutFile::create(&path)?;
+    let mut written = csv::head(keys, &mut out);
+    rows(dir, |row| {
+        if written.is_ok() {
+            written = csv::lines(&row, &mut out);
+        }
+    })?;
+    written.map_err(|error| failed(&error))?;
+    out.commit()
 }
 
 /// Passes the valid rows of an unfinished sweep to `each`.
@@ -346,7 +475,7 @@ fn journalled(dir: &Path, mut each: impl FnMut(SweepRow)) -> Result<u64, Failure
 /// Returns an error if the directory holds another sweep.
 fn same(dir: &Path, known: &SweepDescription, about: &SweepDescription) -> Result<(), Failure> {
     if known.sha256 != about.sha256 || known.format != about.format {
-        let message = format!("{} holds another sweep", dir.display());
+        let message = format!("{} holds another sweep", dir.shown());
         let differs = ["scenario", "axes", "repeat", "only"]
             .into_iter()
             .filter(|part| known.definition[part] != about.definition[part])
@@ -356,15 +485,28 @@ fn same(dir: &Path, known: &SweepDescription, about: &SweepDescription) -> Resul
         return Err(Failure::new(message).hint(hint));
     }
     if known.series != about.series {
-        let message = format!("{} holds this sweep with other series", dir.display());
+        let message = format!("{} holds this sweep with other series", dir.shown());
         return Err(Failure::new(message).hint("name another directory with --out"));
     }
     if known.ackclock != about.ackclock {
         let message = format!(
             "{} was started with version {}, this is {}: results of two versions do not mix",
-            dir.display(),
+            dir.shown(),
             known.ackclock,
             about.ackclock
+        );
+        return Err(Failure::new(message).hint("name another directory with --out"));
+    }
+    if known.model != about.model {
+        let of = |model: &str| match model {
+            "" => "an unknown model".to_owned(),
+            model => format!("model {model}"),
+        };
+        let message = format!(
+            "{} was started with {}, this is {}: results of two models do not mix",
+            dir.shown(),
+            of(&known.model),
+            of(&about.model)
         );
         return Err(Failure::new(message).hint("name another directory with --out"));
     }

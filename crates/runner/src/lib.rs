@@ -7,6 +7,9 @@
 //! and [`wire_differences`] (its figures), [`packet_scripts`] (one host, packet by packet),
 //! [`user_controllers`] (controllers in Python), [`workers`] (threads for independent work).
 
+/// Digest of the code that results depend on, in lower-case hexadecimal: the same version may have several.
+pub const MODEL: &str = env!("ACKCLOCK_MODEL");
+
 pub mod groups;
 pub mod packet_scripts;
 pub mod run_report;

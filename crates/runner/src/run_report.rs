@@ -31,6 +31,8 @@ pub struct RunReport {
     pub format: u32,
     /// Version of Ackclock.
     pub ackclock: &'static str,
+    /// [`crate::MODEL`].
+    pub model: &'static str,
     /// Title of the scenario.
     pub title: String,
     /// Seed of every random stream.
@@ -161,6 +163,7 @@ impl RunReport {
         Self {
             format: FORMAT,
             ackclock: env!("CARGO_PKG_VERSION"),
+            model: crate::MODEL,
             title: loaded.scenario.title.clone(),
             seed: loaded.scenario.seed,
             scenario_sha256: loaded.sha256.clone(),

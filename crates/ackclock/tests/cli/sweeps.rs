@@ -289,6 +289,19 @@ fn another_sweep_is_not_mixed_in() {
     assert!(error.contains("differs in: axes"), "{error}");
     let error = sweep(&work, &["--out", "."]).refused();
     assert!(error.contains("is not empty and holds no sweep"), "{error}");
+    // The rows of another model, which may have the same version.
+    let about = work.read("small.sweep/sweep.json");
+    let mut other: serde_json::Value = serde_json::from_slice(&about).unwrap();
+    assert_eq!(other["model"].as_str().unwrap().len(), 16);
+    other["model"] = "0123456789abcdef".into();
+    work.write("small.sweep/sweep.json", other.to_string());
+    let error = sweep(&work, &["--resume"]).refused();
+    assert!(error.contains("was started with model 0123456789abcdef, this is model "), "{error}");
+    other.as_object_mut().unwrap().remove("model");
+    work.write("small.sweep/sweep.json", other.to_string());
+    let error = sweep(&work, &["--resume"]).refused();
+    assert!(error.contains("was started with an unknown model"), "{error}");
+    work.write("small.sweep/sweep.json", about);
     assert!(work.read("small.sweep/runs.jsonl") == before);
     // All runs are complete: nothing is left to do.
     assert!(sweep(&work, &["--resume"]).ok().starts_with("120 runs"));
@@ -384,6 +397,41 @@ fn series_of_each_run_are_kept_and_resumed() {
         [&AXES[..4], &["--repeat=2", "--out", "one", "--resume", "--series", "cwnd"]].concat();
     let err = work.run(&others).refused();
     assert!(err.contains("holds this sweep with other series"), "{err}");
+}
+
+/// What a sweep writes beside its rows is verified as they are.
+#[test]
+fn changed_files_beside_the_rows_are_detected() {
+    let work = work("changed_files_beside_the_rows_are_detected");
+    let sweep = [&AXES[..4], &["--repeat=2", "--series", "cwnd", "--out", "of"]].concat();
+    let resume = || work.run(&[&sweep[..], &["--resume"]].concat());
+    work.run(&sweep).ok();
+    let changed = |file: &str, at: usize| {
+        let whole = work.read(file);
+        let mut text = whole.clone();
+        text[at] = if text[at] == b'1' { b'2' } else { b'1' };
+        work.write(file, text);
+        (whole, resume().refused())
+    };
+    let (table, error) = changed("of/runs.csv", work.read("of/runs.csv").len() - 3);
+    assert!(error.contains("of/runs.csv:7: is not what runs.jsonl has"), "{error}");
+    work.write("of/runs.csv", [&table[..], b"1,2\n"].concat());
+    assert!(resume().refused().contains("of/runs.csv:8: is not what"));
+    std::fs::remove_file(work.0.join("of/runs.csv")).unwrap();
+    resume().ok();
+    assert!(work.read("of/runs.csv") == table);
+    let (scenario, error) = changed("of/scenario.toml", 3);
+    assert!(error.contains("of/scenario.toml is not the scenario of this sweep"), "{error}");
+    std::fs::remove_file(work.0.join("of/scenario.toml")).unwrap();
+    resume().ok();
+    assert!(work.read("of/scenario.toml") == scenario);
+    let (series, error) = changed("of/series/3.csv", 40);
+    assert!(error.contains("of/series/3.csv: the series of run 3 does not match"), "{error}");
+    // Following the hint.
+    let rows = work.read("of/runs.jsonl");
+    std::fs::rename(work.0.join("of/runs.jsonl"), work.0.join("of/runs.part.jsonl")).unwrap();
+    resume().ok();
+    assert!(work.read("of/series/3.csv") == series && work.read("of/runs.jsonl") == rows);
 }
 
 #[test]

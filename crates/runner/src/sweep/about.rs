@@ -14,6 +14,9 @@ pub struct SweepDescription {
     pub format: u32,
     /// Version of Ackclock.
     pub ackclock: String,
+    /// [`crate::MODEL`]; empty in sweeps of versions without it.
+    #[serde(default)]
+    pub model: String,
     /// SHA-256 of the definition in lower-case hexadecimal.
     pub sha256: String,
     /// Number of runs.
@@ -57,6 +60,7 @@ impl SweepDescription {
         Self {
             format: FORMAT,
             ackclock: env!("CARGO_PKG_VERSION").to_owned(),
+            model: crate::MODEL.to_owned(),
             sha256: study.sha256(),
             runs: study.runs(),
             axes: study.axes(),
