@@ -144,7 +144,7 @@ fn inside(command: &[String]) -> ExitCode {
 }
 
 /// The `ackclock` that is built beside this program, or with the tests.
-fn program() -> Result<PathBuf, String> {
+pub(crate) fn program() -> Result<PathBuf, String> {
     let own = std::env::current_exe().map_err(|error| error.to_string())?;
     let folder = own.parent().unwrap_or(Path::new(""));
     let places = [folder.join("ackclock"), folder.join("../debug/ackclock")];

@@ -20,6 +20,7 @@
 //!   committed counts; `--write` updates those, `--growths` shows how the cost of a segment scales.
 //! - `cargo xtask growth [--sample] [CASE...]` runs the program with n, 2n, 4n and 8n of one thing and rejects
 //!   costs that grow faster than the input.
+//! - `cargo xtask soak --hours H` runs random worlds, mutated inputs, kills and power cuts, and keeps what fails.
 //! - `cargo xtask release` makes the packages of a release below `target/release-files`; of a
 //!   program that is built already if one is given, without wheels.
 //! - `cargo xtask licences CRATE TARGET` prints the licences of what a crate is linked from.
@@ -49,6 +50,8 @@ mod pgo;
 mod probe_draws;
 mod readme;
 mod release;
+#[cfg(target_os = "linux")]
+mod soak;
 mod stacks;
 mod types;
 mod words;
@@ -65,6 +68,7 @@ usage: cargo xtask release [BINARY] [--require|--publish]
        cargo xtask licences CRATE TARGET
        cargo xtask count [--write | --growths]
        cargo xtask growth [--sample] [CASE...]
+       cargo xtask soak [--hours H | --rounds N] [--seed S] [--from K] [--out DIR]
        cargo xtask pgo [--compare]
        cargo xtask scripts [--random N] [--mutants N] [--seed S] [--kernel NAME] [--out DIR] [FILE...]
        cargo xtask stacks [--count N] [--seed S] [--path K] [--stack NAME] [--profile NAME] [--ledger]
@@ -103,6 +107,8 @@ fn main() -> ExitCode {
         (Some("scripts"), options) => kernel_scripts::run(options),
         #[cfg(target_os = "linux")]
         (Some("growth"), options) => growth::run(options),
+        #[cfg(target_os = "linux")]
+        (Some("soak"), options) => soak::run(options),
         (Some("exam"), options) => exam::run(options),
         (Some("stacks"), options) => stacks::run(options),
         (Some("worlds"), options) => worlds::run(options),
