@@ -100,6 +100,7 @@ pub(crate) fn run(arguments: &[OsString]) -> ExitCode {
     }
 }
 
+#[expect(clippy::disallowed_methods, reason = "hours by the wall clock")]
 fn rounds(options: &SoakOptions) -> Result<SoakTally, String> {
     let program = crate::growth::program()?;
     std::fs::create_dir_all(&options.out)

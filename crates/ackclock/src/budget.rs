@@ -49,6 +49,7 @@ pub(crate) fn apply(cli: &Cli) -> Result<(), Failure> {
 }
 
 /// Ends the program after `limit` by the clock.
+#[expect(clippy::disallowed_methods, reason = "a limit of wall-clock time")]
 fn limit_time(limit: Duration) -> Result<(), Failure> {
     let started = thread::Builder::new().name("time limit".into()).spawn(move || {
         thread::sleep(core::time::Duration::from_nanos(limit.as_nanos()));
@@ -149,6 +150,7 @@ fn checked(allocated: *mut u8, size: usize) -> *mut u8 {
 
 /// Ends the program; returns if this fails for want of memory too.
 #[cold]
+#[expect(clippy::disallowed_methods, reason = "waits for the end of the program")]
 fn out_of_memory(size: usize) {
     if IS_ENDING.swap(true, Ordering::SeqCst) {
         if ENDS_HERE.get() {

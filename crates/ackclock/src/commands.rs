@@ -128,7 +128,7 @@ fn no_scenario() -> Failure {
 /// rejected by what it is, not by its first wrong byte.
 fn scenario_text(file: &Path, kinds: bool) -> Result<(String, String), Failure> {
     if let Some(sample) = presets::named(file)? {
-        return Ok((file.shown().to_string(), sample.text.to_owned()));
+        return Ok((file.shown(), sample.text.to_owned()));
     }
     if kinds && file.is_dir() {
         expect_kind(file, "run", "a scenario")?;
@@ -136,7 +136,7 @@ fn scenario_text(file: &Path, kinds: bool) -> Result<(String, String), Failure> 
     let bytes = input::read(file)?;
     let name = match file == Path::new("-") {
         true => "standard input".to_owned(),
-        false => file.shown().to_string(),
+        false => file.shown(),
     };
     if let Some(kind @ (FileKind::Recording(_) | FileKind::Script | FileKind::Ini)) =
         FileKind::of_bytes(file, &bytes)

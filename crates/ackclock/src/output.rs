@@ -182,6 +182,7 @@ pub(crate) fn remove_temporaries() {
 }
 
 /// As [`remove_temporaries`], at an end in the middle of anything: this thread may be creating such a file.
+#[expect(clippy::disallowed_methods, reason = "waits for another thread")]
 pub(crate) fn remove_temporaries_if_free() {
     for _ in 0..100 {
         match TEMPORARIES.try_lock() {

@@ -187,7 +187,7 @@ fn report_texts(files: &mut Vec<PathBuf>, args: &DiagnoseArgs) -> Result<(), Fai
     for file in core::mem::take(files) {
         match pasted::read(&file).filter(|text| !text.has_recording && !args.json) {
             Some(text) => {
-                report_pasted(&text, args, &file.shown().to_string())?;
+                report_pasted(&text, args, &file.shown())?;
                 output::print("\n")?;
             }
             None => recordings.push(file),
@@ -226,7 +226,7 @@ fn report_pasted(text: &PastedText, args: &DiagnoseArgs, name: &str) -> Result<E
 fn file_name(args: &DiagnoseArgs) -> String {
     match args.files.first() {
         Some(file) if is_standard(file) => "standard input".to_owned(),
-        file => file.map(|file| file.shown().to_string()).unwrap_or_default(),
+        file => file.map(|file| file.shown()).unwrap_or_default(),
     }
 }
 
@@ -371,7 +371,7 @@ fn standard_after(before: Vec<u8>) -> InputFile<'static> {
 
 /// The recording of a text whose lines were quoted.
 fn unquoted_source(path: &Path, bytes: Vec<u8>) -> InputFile<'static> {
-    let name = if is_standard(path) { "standard input".into() } else { path.shown().to_string() };
+    let name = if is_standard(path) { "standard input".into() } else { path.shown() };
     InputFile { name, bytes: Box::new(ProgressReader::new(io::Cursor::new(bytes), None)) }
 }
 
@@ -383,10 +383,7 @@ pub(super) fn source(path: &Path) -> Result<InputFile<'static>, Failure> {
     }
     let file = input::open(path)?;
     let size = file.metadata().ok().filter(Metadata::is_file).map(|metadata| metadata.len());
-    Ok(InputFile {
-        name: path.shown().to_string(),
-        bytes: Box::new(ProgressReader::new(file, size)),
-    })
+    Ok(InputFile { name: path.shown(), bytes: Box::new(ProgressReader::new(file, size)) })
 }
 
 /// Whether all files are small enough to keep their packets.

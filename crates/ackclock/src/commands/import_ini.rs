@@ -13,7 +13,7 @@ use crate::output::{OutFile, print};
 use crate::visible::ShownPath as _;
 
 pub(super) fn run(args: &ImportIniArgs) -> Result<ExitCode, Failure> {
-    let name = args.file.shown().to_string();
+    let name = args.file.shown();
     expect_kind(&args.file, "import-ini", "an ini file")?;
     let bytes = crate::input::read(&args.file)?;
     let text = decode(&bytes, &name).map_err(Failure::Scenario)?;

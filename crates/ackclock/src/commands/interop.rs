@@ -27,7 +27,7 @@ pub(super) fn run(args: InteropArgs) -> Result<ExitCode, Failure> {
     }
     let request = InteropRequest {
         scenario: &loaded.scenario,
-        file: file.shown().to_string(),
+        file: file.shown(),
         sha256: loaded.sha256.clone(),
         stacks,
         phases: args.phases,

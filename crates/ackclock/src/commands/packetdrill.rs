@@ -220,7 +220,7 @@ fn one(
     real: Option<Boot<'_>>,
 ) -> Result<ScriptResult, Failure> {
     let bytes = input::read(path)?;
-    let name = path.shown().to_string();
+    let name = path.shown();
     let text = decode(&bytes, &name).map_err(Failure::Scenario)?;
     // Commands of a script name files relative to the script's directory.
     let beside = path.parent().unwrap_or(Path::new("."));

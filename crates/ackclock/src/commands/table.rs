@@ -70,7 +70,7 @@ pub(super) fn run(args: &TableArgs) -> Result<ExitCode, Failure> {
     if args.svg.is_some() || png_path.is_some() {
         let mut title = about_title;
         if title.is_empty() {
-            title = args.dir.shown().to_string();
+            title = args.dir.shown();
         }
         let map = draw(&pivot, &title, args.lines)?;
         if let Some(path) = &args.svg {
@@ -155,7 +155,7 @@ pub(super) fn report(dir: &Path, path: &Path, mut out: OutFile) -> Result<(), Fa
     )?;
     let mut title = about.title();
     if title.is_empty() {
-        title = dir.shown().to_string();
+        title = dir.shown();
     }
     let mut facts = vec![("runs".to_owned(), count.to_string())];
     if count < about.runs {

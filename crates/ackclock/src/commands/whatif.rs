@@ -55,7 +55,7 @@ pub(super) fn run(args: WhatIfArgs) -> Result<ExitCode, Failure> {
         value @ WhatIfError::Value { .. } => Failure::new(value.to_string()),
     })?;
     if let (Some(out), Some(path)) = (&mut page, &args.report) {
-        let written = answer.page(&args.file.shown().to_string()).write(out);
+        let written = answer.page(&args.file.shown()).write(out);
         written.map_err(|error| Failure::file("write", path, &error))?;
     }
     if let Some(out) = page {

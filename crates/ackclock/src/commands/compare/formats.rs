@@ -57,7 +57,7 @@ impl ComparedScenario<'_> {
     }
 
     fn name(&self) -> String {
-        self.file.shown().to_string()
+        self.file.shown()
     }
 
     /// The comparison as JUnit XML.

@@ -35,11 +35,11 @@ pub(super) fn page(of: &GradePage<'_>) -> Page {
     let scenario = &of.loaded.scenario;
     let grades: Vec<&str> = of.runs.iter().map(|run| run.grade.name()).collect();
     let title = match scenario.title.as_str() {
-        "" => of.file.file_name().map_or_else(String::new, |name| name.shown().to_string()),
+        "" => of.file.file_name().map_or_else(String::new, |name| name.shown()),
         title => title.to_owned(),
     };
     let mut facts = vec![
-        ("scenario".to_owned(), of.file.shown().to_string()),
+        ("scenario".to_owned(), of.file.shown()),
         ("seed".to_owned(), scenario.seed.to_string()),
         ("scenario sha256".to_owned(), of.loaded.sha256.clone()),
         ("times may differ by".to_owned(), of.tolerance.to_string()),

@@ -67,7 +67,7 @@ mod tests {
     #[test]
     fn old_connections_are_forgotten_and_others_keep_their_numbers() {
         let mut table = ConnectionTable::new(AnalysisSettings::default(), false);
-        let mut add = |table: &mut ConnectionTable, at: u64, port: u16, flags, seq| {
+        let add = |table: &mut ConnectionTable, at: u64, port: u16, flags, seq| {
             let segment = Segment { flags, seq: SeqNum(seq), ..Segment::default() };
             let packet = CapturedPacket {
                 at: Instant::from_nanos(at),
@@ -83,7 +83,7 @@ mod tests {
                 dst: SocketAddr::from(([192, 0, 2, 2], 80)),
             };
             table.note_active();
-            table.packet(CaptureSource::default(), between, packet, 64)
+            table.packet(CaptureSource { file: 0, interface: 0 }, between, packet, 64)
         };
         let mut most = 0;
         for second in 0..20_000_u32 {
