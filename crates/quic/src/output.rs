@@ -1,5 +1,6 @@
 //! Packet output: RFC 9000 sections 12.2 and 13.2.1, RFC 9002 section 7.
 
+use cc::WindowChange;
 use machine::Cx;
 use record::{Cause, Event, Recorder, SendLimit, Sender as _, SentKind};
 use units::Offset;
@@ -350,10 +351,16 @@ impl QuicEndpoint {
     ) {
         let eliciting = slot.is_ack_eliciting();
         let size = u64::from(slot.size);
+        // After a pause, which replaces that of PROBE_RTT, the window may grow (bbr_cwnd_event).
+        let restarted_from =
+            (eliciting && self.bytes_in_flight == 0).then(|| self.cc.control().window);
         let delivery = match eliciting {
             true => self.cc.on_sent(cx.now, size, self.bytes_in_flight),
             false => DeliveryStamp::NONE,
         };
+        if restarted_from.is_some_and(|before| before != self.cc.control().window) {
+            self.record_window(cx, WindowChange::None, Some(Cause::Idle));
+        }
         let numbers = &mut self.spaces[slot.space.index()];
         slot.number = numbers.next;
         numbers.next += 1;

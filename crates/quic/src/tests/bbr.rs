@@ -1,5 +1,6 @@
 //! BBR of a QUIC sender over a bottleneck whose queue has no limit.
 
+use record::{Cause, Event};
 use units::Duration;
 
 use super::pair::{CLIENT, QuicPair, SERVER};
@@ -29,4 +30,43 @@ fn the_window_is_twice_the_capacity_of_the_path() {
     assert!((2_500_000..3_375_000).contains(&read), "{read}");
     let totals = pair.ends[CLIENT].totals();
     assert_eq!((totals.lost_packets, totals.recoveries), (0, 0));
+}
+
+/// The application pauses in PROBE_RTT: that pause is enough, and the window grows back when data are sent again.
+#[test]
+fn every_change_of_the_window_has_an_event() {
+    let ms = Duration::from_millis;
+    let mut pair =
+        QuicPair::with_cc(RFC9002, RFC9002, ms(20), CongestionControl::Bbr).rate(1_000_000);
+    pair.open();
+    pair.run_for(ms(200));
+    for step in 0..1_400 {
+        // A longer path: no packet has the shortest round trip again, which is probed after 10 s.
+        if step == 100 {
+            pair.delay = ms(25);
+        }
+        if step > 500 && pair.ends[CLIENT].cc.control().window.get() <= 4 * 1_472 {
+            break;
+        }
+        // 0.96 Mbit/s: little waits in the send buffer.
+        pair.write(CLIENT, 1_200);
+        pair.run_for(ms(10));
+    }
+    pair.run_for(ms(1_000));
+    pair.write(CLIENT, 10_000);
+    pair.run_for(ms(1_000));
+    let mut reported = None;
+    let mut after_idle = 0;
+    for &(at, event, ref state) in &pair.traces[CLIENT].0 {
+        if let Event::Window { cwnd, cause, .. } = event {
+            reported = Some(u64::from(cwnd));
+            after_idle += u32::from(cause == Cause::Idle);
+        }
+        // An ACK is reported before the window that it makes.
+        if let (Event::Sent { .. }, Some(reported), Some(state)) = (event, reported, state.as_ref())
+        {
+            assert_eq!(state.cwnd.get(), reported, "{at:?} {event:?}");
+        }
+    }
+    assert!(after_idle > 0);
 }
