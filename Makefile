@@ -34,7 +34,7 @@ test: tools lint
 	# Broken senders fail the suite of RFC 9743 and a sound one does not; `cargo xtask zoo` has them all.
 	$(XTASK) zoo --sample
 	# Costs that may not grow faster than their input; `cargo xtask growth` has them all.
-	@if command -v valgrind > /dev/null; then $(XTASK) growth --sample interfaces intervals names sockets; \
+	@if command -v valgrind > /dev/null; then $(XTASK) growth --sample interfaces intervals names sockets traces iperf-lines; \
 	  else echo "growth: skipped, it needs valgrind"; fi
 	# Counting takes one processor; the playground's tests have the others.
 	@$(MAKE) --no-print-directory playground > target/playground.txt 2>&1 & \

@@ -25,9 +25,9 @@ pub(super) const CASES: &[GrowthCase] = &[
     case("intervals", 200, intervals, &["diagnose", "--no-cures", "--every", "1s", "in.pcap"]),
     case("names", 1_000, names, &["diagnose", "--no-cures", "in.txt"]),
     case("events", 2_000, events, &["diagnose", "in.sqlog"]),
-    case("traces", 500, traces, &["diagnose", "in.qlog"]),
-    case("iperf-lines", 500, iperf_lines, &["diagnose", "in.txt"]),
-    case("iperf-streams", 500, iperf_streams, &["diagnose", "in.txt"]),
+    case("traces", 16_000, traces, &["diagnose", "in.qlog"]),
+    case("iperf-lines", 4_000, iperf_lines, &["diagnose", "in.txt"]),
+    case("iperf-streams", 4_000, iperf_streams, &["diagnose", "in.txt"]),
     case("polls", 1_000, polls, &["diagnose", "in.txt"]),
     case("errors", 500, errors, &["scenario", "check", "in.toml"]),
     case("keys", 500, keys, &["scenario", "check", "in.toml"]),
@@ -37,7 +37,7 @@ pub(super) const CASES: &[GrowthCase] = &[
     case("runs", 100, runs, &["sweep", "in.toml", "--dry-run"]),
     case("sockets", 500, sockets, &["packetdrill", "in.pkt"]),
     case("configs", 200, configs, &["import-ini", "--list", "in.ini"]),
-    case("parameters", 500, parameters, &["import-ini", "in.ini"]),
+    case("parameters", 4_000, parameters, &["import-ini", "in.ini"]),
     case("qdiscs", 200, qdiscs, &["scenario", "import", "in.sh"]),
 ];
 
