@@ -32,7 +32,7 @@ fn the_window_is_twice_the_capacity_of_the_path() {
     assert_eq!((totals.lost_packets, totals.recoveries), (0, 0));
 }
 
-/// The application pauses in PROBE_RTT: that pause is enough, and the window grows back when data are sent again.
+/// The application pauses in PROBE_RTT: that pause is enough, and the window grows back when sending resumes.
 #[test]
 fn every_change_of_the_window_has_an_event() {
     let ms = Duration::from_millis;
