@@ -2,8 +2,8 @@
 //!
 //! [`TcpEndpoint::output`] is one pass of the kernel's output routine; a pass that needs another
 //! leaves the output call pending. The sending side decides what is sent (`plan`); each system has its
-//! own rules for new data: `base` (FreeBSD's base stack), `bytes` (FreeBSD's RACK and the RFCs, whose
-//! windows count bytes too), `packets` (Linux). The receiving side writes the ACK (`ack_fields`), and
+//! own rules for new data: `bytes` (the RFCs, whose windows count bytes), `packets` (Linux), and the
+//! stacks of FreeBSD in [`crate::stacks`]. The receiving side writes the ACK (`ack_fields`), and
 //! `build` makes the segment of both.
 
 pub(crate) mod ack_fields;
