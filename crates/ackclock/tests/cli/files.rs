@@ -139,6 +139,13 @@ fn a_link_under_a_temporary_name_is_not_followed() {
     assert!(!fs::symlink_metadata(dir.0.join("out.csv")).unwrap().is_symlink());
 }
 
+/// Whether the tests run under nohup: then their children ignore a hangup, as they should.
+fn ignores_hangups() -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:\t"));
+    ignored.and_then(|mask| u64::from_str_radix(mask, 16).ok()).is_some_and(|mask| mask & 1 == 1)
+}
+
 #[test]
 #[expect(clippy::disallowed_methods, reason = "a signal comes at a moment of wall-clock time")]
 fn a_signal_leaves_no_temporary_file() {
@@ -146,6 +153,9 @@ fn a_signal_leaves_no_temporary_file() {
     dir.write("long.toml", SMALL.replace("100kB", "100GB").replace("\"10s\"", "\"100000s\""));
     dir.write("old.csv", "old");
     for (signal, expected) in [("INT", 2), ("TERM", 15), ("HUP", 1)] {
+        if signal == "HUP" && ignores_hangups() {
+            continue;
+        }
         let mut run = dir.command(&["run", "long.toml", "--csv", "old.csv", "--svg", "new.svg"]);
         let mut run = run.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         let temporary = || dir.files().iter().filter(|name| name.ends_with(".part")).count();
