@@ -37,7 +37,7 @@ impl LostFlight {
         self.timer_frame = frame;
     }
 
-    /// Whether a gap below the next new data is of the flight of an expiry that has been told of.
+    /// Whether a gap below the next new data is of the flight of an expiry that was inferred.
     pub(super) const fn explains_gap(&self) -> bool {
         self.gap_within > 0
     }
@@ -52,7 +52,7 @@ impl LostFlight {
         self.claimed = self.claimed.filter(|claimed| claimed.0 > end);
     }
 
-    /// End of the flight that data of this range were lost with, if an expiry has told of it.
+    /// End of the flight that data of this range were lost with, if an expiry was inferred.
     pub(super) fn flight_of(&self, (start, end): (Offset, Offset)) -> Option<Offset> {
         self.gap.filter(|gap| start >= gap.0 && end <= gap.1).map(|gap| gap.1)
     }

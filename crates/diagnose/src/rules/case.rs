@@ -27,6 +27,8 @@ pub struct DiagnosisCase<'a> {
 
 /// Evidence that is the rate of the path.
 pub(super) const PATH_RATE: &str = "path_rate_bps";
+/// Evidence that is the rate of payload after a path became slower.
+pub(super) const RATE_AFTER: &str = "rate_after_bps";
 /// One second.
 pub(super) const SECOND: Duration = Duration::from_secs(1);
 /// Least cost of a warning: half of the 0.1 s that a person perceives as no delay at all.

@@ -5,6 +5,9 @@
 
 use super::help::{Help, Remedy, RemedyHost, SACK_ON_FREEBSD, SACK_ON_LINUX};
 
+/// A path that carries less from a time on.
+pub(super) const RATE_DROP: &str = "rate-drop";
+
 /// A kind of findings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FindingKind {
@@ -141,7 +144,7 @@ pub const KINDS: &[FindingKind] = &[
         ],
     },
     FindingKind {
-        name: "rate-drop",
+        name: RATE_DROP,
         codes: &["CC602", "CC837"],
         meaning: "the path carries less from a time on than before",
         help: &[],

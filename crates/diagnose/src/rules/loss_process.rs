@@ -6,8 +6,9 @@
 
 use units::Duration;
 
-use super::case::{DiagnosisCase, count, many, number, rate, seconds, size, time};
-use super::{EvidenceItem, EvidenceValue, Finding, cc201, cc202, cc204, cc205, rate_drop};
+use super::case::{DiagnosisCase, RATE_AFTER, count, many, number, rate, seconds, size, time};
+use super::kinds::RATE_DROP;
+use super::{EvidenceItem, EvidenceValue, Finding, cc201, cc202, cc204, cc205};
 use crate::Negotiated;
 
 /// What lost packets.
@@ -83,8 +84,8 @@ impl LossProcess {
     /// Whether it is no policer, but a link that became slower: a queue drains at the rate of the bucket, which has none.
     pub(crate) fn is_of_link(&self, findings: &[Finding]) -> bool {
         let Self::Policer { rate_bps, .. } = *self else { return false };
-        let drop = findings.iter().find(|found| found.kind == rate_drop::KIND);
-        let is_rate = |item: &&EvidenceItem| item.key == rate_drop::RATE_AFTER;
+        let drop = findings.iter().find(|found| found.kind == RATE_DROP);
+        let is_rate = |item: &&EvidenceItem| item.key == RATE_AFTER;
         let after = drop.and_then(|found| found.evidence.iter().find(is_rate));
         after.is_some_and(|after| match after.value {
             EvidenceValue::Number(payload) => OF_LINK.contains(&(rate_bps as f64 / payload)),
@@ -96,7 +97,7 @@ impl LossProcess {
     pub(super) fn merge(&self, findings: &mut Vec<Finding>, case: &DiagnosisCase<'_>) {
         // A bucket that is full at first passes more until it is empty.
         let is_emptied =
-            |found: &Finding| matches!(self, Self::Policer { .. }) && found.kind == rate_drop::KIND;
+            |found: &Finding| matches!(self, Self::Policer { .. }) && found.kind == RATE_DROP;
         let is_own = |found: &Finding| {
             !found.is_failure && (self.code_of(found.code).is_some() || is_emptied(found))
         };

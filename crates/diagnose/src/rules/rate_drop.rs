@@ -7,17 +7,12 @@
 
 use units::{Duration, Instant};
 
-use super::case::{DiagnosisCase, number, rate, seconds, time};
+use super::case::{DiagnosisCase, RATE_AFTER, number, rate, seconds, time};
+use super::kinds::RATE_DROP;
 use super::{DiagnosisRule, Finding};
 use crate::lost_time::fraction;
 use crate::path::busy;
 use crate::rounds::{Round, TimeUse};
-
-/// Kind of the finding.
-pub(super) const KIND: &str = "rate-drop";
-
-/// Evidence that is the rate of payload after the drop.
-pub(super) const RATE_AFTER: &str = "rate_after_bps";
 
 /// Least ratio of the rates before and after a step.
 const STEP: f64 = 1.4;
@@ -118,7 +113,7 @@ impl RateDrop {
             rate(before)
         );
         case.finding(rule, fraction(after, 1.0 - now / before), title)
-            .of_kind(KIND)
+            .of_kind(RATE_DROP)
             .at((at, case.flow.last_delivery), (frame, case.flow.last_frame))
             .with([
                 number("rate_before_bps", before * 8.0, "before", rate(before)),

@@ -248,7 +248,7 @@ fn the_rate_of_a_policer_bounds_no_cost() {
     let mut us = 20_020;
     for n in 0..60_u64 {
         let first = n * 10_000;
-        // Of ten packets at a time the third is lost, and sent again.
+        // Of ten packets at a time the third is lost, and retransmitted.
         (0..10).filter(|&k| k != 2).for_each(|k| script.data(us + k, first + k * 1_000, 1_000));
         let block = (first + 3_000, first + 10_000);
         (0..4).for_each(|k| script.ack(us + 20_000 + k, first + 2_000, &[block]));

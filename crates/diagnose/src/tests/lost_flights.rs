@@ -1,4 +1,4 @@
-//! Flights that were lost before the capture point, and what tells of them.
+//! Flights that were lost before the capture point, and what shows them.
 
 use packet::{Flags, Segment};
 use units::{Duration, SeqNum};
@@ -32,7 +32,7 @@ fn in_timeouts(analysis: &Analysis) -> Duration {
 /// An ACK of the sender has a sequence number beyond its first data, which come a second later, one segment first: they
 /// were lost, and a timer has sent them again.
 #[test]
-fn an_ack_ahead_of_the_data_tells_of_lost_ones() {
+fn an_ack_ahead_of_the_data_shows_lost_ones() {
     let lost = |ahead: u32| {
         let mut script = TestConnection::new();
         (script.stamps, script.mss) = (true, 1_012);
@@ -113,9 +113,9 @@ fn a_repeated_answer_to_the_syn_is_an_opening_with_losses() {
     assert!(found.title.contains("3 SYN-ACKs"), "{}", found.title);
 }
 
-/// Of eleven segments the first is sent again and again, and the capture has no packet of the other direction.
+/// Of eleven segments the first is retransmitted four times, and the capture has no packet of the other direction.
 #[test]
-fn a_flight_that_nobody_answers_is_a_failure() {
+fn a_flight_without_any_answer_is_a_failure() {
     let mut script = TestConnection::new();
     for n in 0..11 {
         script.data(50 + n, n * 1_000, 1_000);
