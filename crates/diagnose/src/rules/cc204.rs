@@ -155,20 +155,13 @@ pub(super) fn unanswered(case: &DiagnosisCase<'_>) -> Option<Finding> {
     // Of full segments it may be the size.
     let is_full = last.is_some_and(|last| last.flight >= flow.mss);
     let waited = case.analysis.last.since(flow.first_data.0);
-    let title = match is_stuck && flow.counts.new > 1 {
-        true => format!(
-            "the first of {} is sent {} in {}, and no packet came back",
-            super::case::size(flow.bytes),
-            super::case::many(repeats + 1, "time"),
-            time(waited)
-        ),
-        false => format!(
-            "{} sent {} in {}, and no packet came back",
-            super::case::size(flow.bytes),
-            super::case::many(repeats + 1, "time"),
-            time(waited)
-        ),
-    };
+    let what = if is_stuck && flow.counts.new > 1 { "the first segment of " } else { "" };
+    let title = format!(
+        "{what}{} sent {} in {}, and no packet came back",
+        super::case::size(flow.bytes),
+        super::case::many(repeats + 1, "time"),
+        time(waited)
+    );
     Some(
         case.finding(&RULE, waited, title)
             .of_kind(if is_full { "" } else { "forgotten" })

@@ -188,17 +188,22 @@ fn a_slow_reader_reads_on_when_all_is_delivered() {
     assert!((1_990..=2_010).contains(&(late - at_once)), "{at_once} {late}");
 }
 
-/// A limit that was never lifted hides the rate of the path. Simulated without it, the transfer saves more than the
-/// rate that the capture shows would allow, and that rate is stated from then on.
-#[test]
-fn a_proven_cost_is_not_bounded_by_the_rate_of_the_limit() {
+/// 300 segments, one each 10 ms, over a round trip of 20 ms.
+fn one_segment_each_10_ms() -> Analysis {
     let mut script = TestConnection::new();
     script.open(20_000);
     for n in 0..300_u64 {
         script.data(20_020 + n * 10_000, n * 1_000, 1_000);
         script.ack(40_020 + n * 10_000, (n + 1) * 1_000, &[]);
     }
-    let analysis = script.finish();
+    script.finish()
+}
+
+/// A limit that was never lifted hides the rate of the path. Simulated without it, the transfer saves more than the
+/// rate that the capture shows would allow, and that rate is stated from then on.
+#[test]
+fn a_proven_cost_is_not_bounded_by_the_rate_of_the_limit() {
+    let analysis = one_segment_each_10_ms();
     let mut diagnosis = Diagnosis::of(&analysis, &Neighbours::default());
     // The packets of a policed flow arrive at the policer's rate.
     diagnosis.course.path.rate = Some(100_000.0);
@@ -216,13 +221,7 @@ fn a_proven_cost_is_not_bounded_by_the_rate_of_the_limit() {
 #[test]
 fn an_upper_bound_is_behind_a_proven_cost() {
     let primary = |proven_ms: u64| {
-        let mut script = TestConnection::new();
-        script.open(20_000);
-        for n in 0..300_u64 {
-            script.data(20_020 + n * 10_000, n * 1_000, 1_000);
-            script.ack(40_020 + n * 10_000, (n + 1) * 1_000, &[]);
-        }
-        let analysis = script.finish();
+        let analysis = one_segment_each_10_ms();
         let mut diagnosis = Diagnosis::of(&analysis, &Neighbours::default());
         diagnosis.course.path.rate = None;
         diagnosis.findings.clear();

@@ -4,7 +4,7 @@ use packet::{Dir, Flags, Segment};
 use units::{Duration, SeqNum};
 
 use super::{ISN, TestConnection};
-use crate::rules::{Finding, Neighbours, Severity};
+use crate::rules::{EvidenceValue, Finding, LossProcess, Neighbours, Severity};
 use crate::{Analysis, Diagnosis, Limiter, Timeline};
 
 fn found(analysis: &Analysis, code: &str) -> Option<Finding> {
@@ -161,6 +161,17 @@ fn a_path_that_becomes_slower_is_cc602() {
     let cost = drop.cost.as_millis() as f64 / (slow * 2) as f64;
     assert!((0.9..=1.1).contains(&cost), "{slow} segments: {drop:#?}");
     assert!(drop.severity > Severity::Note);
+    // A bucket that passes what this link carries, with headers, is the link; another rate is a policer's.
+    let after = drop.evidence.iter().find(|item| item.key == "rate_after_bps").unwrap();
+    let EvidenceValue::Number(payload) = after.value else { panic!("{after:?}") };
+    let policer = |part: f64| LossProcess::Policer {
+        rate_bps: (payload * part) as u64,
+        burst: 100_000,
+        lost: 30,
+    };
+    let findings = [drop];
+    assert!(policer(1.04).is_of_link(&findings));
+    assert!(!policer(1.3).is_of_link(&findings) && !policer(1.04).is_of_link(&[]));
     let (steady, _) = over_link(1_000);
     assert!(found(&steady, "CC602").is_none());
 }
