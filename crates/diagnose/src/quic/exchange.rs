@@ -215,6 +215,18 @@ impl ExchangeMeter {
         (self.last_number, self.acked_at) = (packet.number, None);
     }
 
+    /// What is sent next answers a message of unknown size that came at `received`, in ns, after all that was sent before had
+    /// been acknowledged at `acked`.
+    pub(super) fn answered(&mut self, now: LogEvent, received: u64, acked: u64) {
+        if self.last != LastMessage::Local {
+            return;
+        }
+        let after = received.saturating_sub(acked.max(self.local_at));
+        self.begin(now, QuicMessage { bytes: 1, after, ..QuicMessage::default() });
+        self.out.waits[1].add(after, now);
+        (self.last, self.remote_at, self.quiet) = (LastMessage::Remote, received, 0);
+    }
+
     /// A packet is received.
     pub(super) fn received(
         &mut self,

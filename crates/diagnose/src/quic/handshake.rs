@@ -30,6 +30,8 @@ pub struct QuicHandshake {
     pub packets: u64,
     crypto_end: [u64; 3],
     received: u64,
+    /// Bytes received at the time of its begin.
+    at_begin: u64,
     sent: u64,
     validated: bool,
     /// Whether a packet arrived while the server was limited, and whether CRYPTO data that were not sent
@@ -49,9 +51,10 @@ impl QuicHandshake {
         self.complete?.checked_sub(self.began?)
     }
 
-    /// Bytes received before it was complete.
+    /// Bytes received after its begin and before it was complete: what a server's handshake begins with took none of its
+    /// time.
     pub const fn bytes_received(&self) -> u64 {
-        self.received
+        self.received - self.at_begin
     }
 
     pub(super) const fn lift_amplification_limit(&mut self) {
@@ -135,7 +138,11 @@ impl QuicHandshake {
         // A client's Initial is padded to a datagram of this length, which few logs show.
         let is_padded = !client && packet.kind == QuicPacketKind::Initial;
         let least = if is_padded { MIN_INITIAL } else { 0 };
-        self.received += packet.bytes.unwrap_or(0).max(least);
+        let bytes = packet.bytes.unwrap_or(0).max(least);
+        self.received += bytes;
+        if self.began == Some(at) {
+            self.at_begin += bytes;
+        }
         self.validated |=
             client || matches!(packet.kind, QuicPacketKind::Handshake | QuicPacketKind::OneRtt);
         let done = packet.frames.contains(&QuicFrame::HandshakeDone);
@@ -165,5 +172,24 @@ impl QuicHandshake {
     pub(super) fn wait(&mut self, from: u64, to: u64, event: u64) {
         self.limited_at = self.limited_at.or(Some((self.received, self.sent)));
         self.amplification.add(from, to, event);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a server's handshake begins with took none of its time.
+    #[test]
+    fn the_first_initial_is_no_part_of_what_came_since() {
+        let mut handshake = QuicHandshake::default();
+        let initial = QuicPacketRecord {
+            kind: QuicPacketKind::Initial,
+            bytes: Some(1_200),
+            ..QuicPacketRecord::default()
+        };
+        handshake.received(5, 1, &initial, false);
+        handshake.received(100, 2, &initial, false);
+        assert_eq!(handshake.bytes_received(), 1_200);
     }
 }

@@ -99,6 +99,8 @@ pub(super) struct QuicSender {
     /// No packet sent since nothing was in flight is acknowledged, and the most bytes in flight since then.
     is_first_trip: bool,
     peak: u64,
+    /// When packets were last acknowledged, in ns.
+    acked: Option<u64>,
     /// Time that counted for the application since the last packet with data.
     application: u64,
     bursts: BurstMeter,
@@ -254,11 +256,8 @@ impl QuicSender {
         let before = out.stream_bytes;
         let carries_data = self.sent_frames(out, packet.frames);
         let new = out.stream_bytes - before;
-        if out.frames_inferred && carries_data && self.flight.is_empty() {
-            // An answer leaves when what it answers has arrived.
-            let answers =
-                out.last_received.is_some_and(|at| at + GRANULARITY.as_nanos() >= now.ns());
-            self.exchange.out.rounds += u64::from(answers);
+        if out.frames_inferred && carries_data {
+            self.infer_answer(out, now);
         }
         self.exchange.sent(now, packet, new, self.round_trips.min);
         if carries_data {
@@ -308,6 +307,20 @@ impl QuicSender {
         self.flight.remove(forgotten);
     }
 
+    /// Of what is received a log without frames has the times only: data that leave with a packet that comes when all was
+    /// acknowledged follow a message in it.
+    fn infer_answer(&mut self, out: &QuicAnalysis, now: LogEvent) {
+        // A full window waits for its ACK, not for a message.
+        let was_full = self.window.size.is_some_and(|size| self.peak + out.datagram > size);
+        let received = out.last_received.filter(|&at| at + GRANULARITY.as_nanos() >= now.ns());
+        if let Some((at, acked)) = received.zip(self.acked)
+            && self.flight.is_empty()
+            && !was_full
+        {
+            self.exchange.answered(now, at, acked);
+        }
+    }
+
     /// Takes the frames of a packet that is sent; true if they carry data.
     fn sent_frames(&mut self, out: &mut QuicAnalysis, frames: &[QuicFrame]) -> bool {
         let mut carries_data = false;
@@ -349,26 +362,38 @@ impl QuicSender {
         }
         // The newest of them was sent last.
         let newest = newly.iter().copied().max_by_key(|packet| (packet.at, packet.delivered));
+        let delay = Duration::from_nanos(packet.ack_delay.unwrap_or(0));
+        let arrival = Instant::from_nanos(now.ns().saturating_sub(delay.as_nanos()));
         for packet in newly.iter().filter(|packet| packet.carries_data) {
             let is_newest = newest.is_some_and(|newest| newest.at == packet.at);
-            self.outcomes.arrived(packet.at, packet.bytes, is_newest.then_some(now.at));
+            self.outcomes.arrived(packet.at, packet.bytes, is_newest.then_some(arrival));
         }
         let acked: u64 =
             newly.iter().filter(|packet| packet.counts).map(|packet| packet.bytes).sum();
-        let delay = Duration::from_nanos(packet.ack_delay.unwrap_or(0));
         let (mut round_trip, mut min_rtt) = (Duration::ZERO, Duration::ZERO);
         if let Some(newest) = newest {
-            round_trip = now.at.since(newest.at);
+            round_trip = self.round_trip_of(out, now.at.since(newest.at));
             min_rtt = self.round_trips.min.map_or(round_trip, |min| min.min(round_trip));
             let (at, total) = (now.at, newest.total);
             if space == 2 {
-                self.spacing.ack(SpacedAck { at, delay, acked, total, round_trip, min_rtt });
+                let delay = packet.ack_delay.map(Duration::from_nanos);
+                let packets = newly.iter().filter(|packet| packet.counts).count() as u64;
+                self.spacing.ack(SpacedAck {
+                    at,
+                    delay,
+                    packets,
+                    acked,
+                    total,
+                    round_trip,
+                    min_rtt,
+                });
             }
         }
         let waited = round_trip.saturating_sub(min_rtt);
         let queue = (self.round_trips.is_queued, waited);
         // Logs without frames lack the lengths of what is received: ACKs of one range are alike.
         let length = packet.bytes.or(out.frames_inferred.then_some(PLAIN_ACK));
+        self.returning.is_length_inferred = packet.bytes.is_none() && out.frames_inferred;
         self.returning.ack(now.at, length, acked, queue);
         let is_marked = packet.ce.is_some_and(|ce| ce > self.ce);
         if let Some(newest) = newest {
@@ -383,7 +408,7 @@ impl QuicSender {
             self.keep_plateau(out);
             if largest > before && newest.eliciting {
                 let delivered = self.delivery.bytes - newest.delivered;
-                self.round_trip(out, now.at.since(newest.at), delay, delivered);
+                self.round_trip(out, round_trip, delay, delivered);
                 if packet.ack_delay.is_some() && packet.kind == QuicPacketKind::OneRtt {
                     let eliciting = newly.iter().filter(|packet| packet.eliciting).count();
                     ack_delay(out, delay, eliciting as u64, now.index);
@@ -422,6 +447,7 @@ impl QuicSender {
             out.sizes.largest_acked = out.sizes.largest_acked.max(packet.bytes);
             self.vanished.acknowledged(packet);
         }
+        self.acked = Some(at.as_nanos());
         // The bytes belong to what limited the sender until now.
         if let Some(limiter) = self.timeouts.limiter() {
             out.budget.spans[limiter as usize].bytes += bytes;
@@ -440,6 +466,13 @@ impl QuicSender {
             self.round_trips.is_queued && self.busy.is_busy_since(newest.delivered_at) || is_marked;
         self.delivery.add(at, bytes, &newest, (self.round_trips.min, is_busy));
         self.recovery.on_acked(newest.at);
+    }
+
+    /// A round trip as measured: which packets an ACK is of may be inferred wrongly after losses, but not below what the log
+    /// itself has as the least.
+    fn round_trip_of(&self, out: &QuicAnalysis, raw: Duration) -> Duration {
+        let least = self.round_trips.min.filter(|_| out.frames_inferred);
+        least.map_or(raw, |least| raw.max(least))
     }
 
     /// Takes a round trip, and the number of bytes delivered in it.

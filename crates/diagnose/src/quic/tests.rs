@@ -4,6 +4,7 @@ mod applications;
 mod link_rates;
 mod public_logs;
 mod real_stacks;
+mod without_frames;
 
 use proptest::prelude::*;
 use units::{Duration, Instant};

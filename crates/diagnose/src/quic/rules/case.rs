@@ -177,7 +177,11 @@ const TRANSPORT: [QuicLimiter; 8] = [
 /// Time in ns in which the sender had data, beyond what they take at the rate of the bottleneck, or at any rate if that is
 /// unknown.
 pub(super) fn transport_time(analysis: &QuicAnalysis) -> u64 {
-    let limited: u64 = TRANSPORT.iter().map(|&limiter| analysis.time(limiter)).sum();
+    let mut limited: u64 = TRANSPORT.iter().map(|&limiter| analysis.time(limiter)).sum();
+    if analysis.return_path.is_some() {
+        // In a log without frames the time between late ACKs may seem to be that of a limit that is not logged.
+        limited += analysis.time(QuicLimiter::Unknown);
+    }
     let carries = analysis.bottleneck.unwrap_or(f64::INFINITY);
     limited.saturating_sub(least_time(analysis, analysis.bytes(), carries))
 }

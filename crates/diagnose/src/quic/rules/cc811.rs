@@ -13,7 +13,7 @@
 
 use super::QuicRule;
 use super::case::{
-    EpisodeSum, bound, episodes, finding, is_spurious, path_rate, regrowth, time_of_others,
+    EpisodeSum, bound, episodes, finding, is_spurious, path_rate, regrowth, transport_time,
 };
 use crate::quic::QuicAnalysis;
 use crate::quic::analysis::QuicEpisode;
@@ -77,6 +77,17 @@ const fn is_loss(episode: &QuicEpisode) -> bool {
     !is_spurious(episode) && !episode.persistent && !episode.by_ce && !episode.after_outage
 }
 
+/// Fewest losses of a path that loses all the time, and fewest timeouts among them.
+const HABIT: u64 = 10;
+
+/// Whether the probe timeouts are those of single losses, as many as there are: no outage lets so many timers fire once each.
+pub(super) fn explains_timeouts(analysis: &QuicAnalysis) -> bool {
+    let losses = analysis.episodes.iter().filter(|episode| is_loss(episode)).count() as u64;
+    let is_outage = |episode: &QuicEpisode| episode.after_outage || episode.persistent;
+    let has_outage = analysis.max_timeouts > 1 || analysis.episodes.iter().any(is_outage);
+    !has_outage && losses >= HABIT && analysis.timeouts >= HABIT
+}
+
 fn check(analysis: &QuicAnalysis) -> Option<Finding> {
     if !analysis.is_sender() {
         return received(analysis);
@@ -89,11 +100,16 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
         |episode: &QuicEpisode| is_loss(episode) && !super::cc853::is_of_change(analysis, episode);
     let sum = episodes(analysis, is_loss)?;
     // A queue that others fill, too, drops packets of both.
-    let cost = match time_of_others(analysis) {
-        Some(_) => episodes(analysis, |episode| is_loss(episode) && !episode.is_queued)
+    let cost = match super::cc835::is_shared(analysis) {
+        true => episodes(analysis, |episode| is_loss(episode) && !episode.is_queued)
             .map_or(0, |sum| sum.cost),
-        None => sum.cost + regrowth(analysis, is_loss),
+        false => sum.cost + regrowth(analysis, is_loss),
     };
+    let cost =
+        if explains_timeouts(analysis) { cost + super::cc813::waits(analysis) } else { cost };
+    // What a policer drops makes windows small, and timers fire.
+    let policed = analysis.policer.map_or(0, |_| transport_time(analysis));
+    let cost = cost.max(policed);
     let real = sum.lost - sum.spurious;
     // Packets of a size that vanishes are CC852's.
     if real == 0 || super::cc852::has_vanished(analysis) {
@@ -242,4 +258,42 @@ fn received(analysis: &QuicAnalysis) -> Option<Finding> {
     };
     found.confidence = Confidence::Medium;
     Some(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::quic::QuicLimiter;
+
+    /// A second of losses, and a second of timers.
+    fn analysis(losses: usize, after_outage: bool) -> QuicAnalysis {
+        let mut analysis = QuicAnalysis { last: 4_000_000_000, sent: 100, ..Default::default() };
+        (analysis.stream_bytes, analysis.timeouts, analysis.max_timeouts) = (1, 12, 1);
+        let mut episode = QuicEpisode { lost: 1, after_outage, ..QuicEpisode::default() };
+        episode.span.add(0, 1_000_000_000 / losses as u64, 1);
+        analysis.episodes = vec![episode; losses];
+        let timers = QuicLimiter::Timeout as usize;
+        analysis.budget.spans[timers].add(1_000_000_000, 2_000_000_000, 1);
+        analysis
+    }
+
+    #[test]
+    fn timers_that_losses_let_fire_again_and_again_are_theirs() {
+        let cost = |analysis: &QuicAnalysis| check(analysis).map(|found| found.cost.as_nanos());
+        assert_eq!(cost(&analysis(20, false)), Some(2_000_000_000));
+        assert!(explains_timeouts(&analysis(20, false)));
+        assert_eq!(cost(&analysis(5, false)), Some(1_000_000_000));
+        assert!(!explains_timeouts(&analysis(20, true)));
+    }
+
+    #[test]
+    fn a_policer_costs_what_it_holds_the_transport() {
+        let mut policed = analysis(5, false);
+        policed.policer =
+            Some(crate::quic::policer::QuicPolicer { rate: 1e5, burst: 1e4, lost: (5, 5) });
+        let window = QuicLimiter::Window as usize;
+        policed.budget.spans[window].add(2_000_000_000, 4_000_000_000, 1);
+        let found = check(&policed).unwrap();
+        assert_eq!((found.kind, found.cost.as_nanos()), ("policer", 3_000_000_000));
+    }
 }

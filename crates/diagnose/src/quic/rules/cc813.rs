@@ -73,7 +73,10 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
     // has the waits, too.
     let is_outage = |episode: &QuicEpisode| episode.after_outage;
     let reduced = episodes(analysis, is_outage).map_or(0, |sum| sum.cost);
-    let cost = match super::cc814::follows_outage(analysis) {
+    // Those of single losses, again and again, are a part of CC811's.
+    let is_of_another =
+        super::cc814::follows_outage(analysis) || super::cc811::explains_timeouts(analysis);
+    let cost = match is_of_another {
         true => 0,
         false => waits(analysis) + reduced + regrowth(analysis, is_outage),
     };

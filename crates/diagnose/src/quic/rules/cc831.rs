@@ -78,8 +78,42 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
     let found = think_time(analysis)
         .or_else(|| quiet(analysis).filter(|_| is_paused))
         .or_else(|| round_trips(analysis))
-        .or_else(|| quiet(analysis))?;
+        .or_else(|| quiet(analysis));
+    let found = found.into_iter().chain(unseen_limit(analysis)).max_by_key(|found| found.cost)?;
     Some(of_users(found, analysis))
+}
+
+/// A log without frames shows neither the peer's limits nor the application's: a sender that lets as much leave in each round
+/// trip, below its window, is at one of them.
+fn unseen_limit(analysis: &QuicAnalysis) -> Option<Finding> {
+    let span = analysis.budget.of(QuicLimiter::Unknown);
+    let [min, ..] = analysis.round_trips?;
+    let cost = analysis.lost_time(span);
+    let is_lasting = span.ns >= MIN_EXCHANGES.saturating_mul(min);
+    let is_unseen = analysis.frames_inferred && analysis.is_sender() && min > 0;
+    if !is_unseen || !is_lasting || !is_significant(analysis, cost) {
+        return None;
+    }
+    let work = analysis.work();
+    let each = (span.bytes as f64 * min as f64 / span.ns as f64) as u64;
+    let title = format!(
+        "a limit that the log does not show holds the sender {} of the time: about {} in each round trip",
+        percent(span.ns, work),
+        size(each)
+    );
+    let mut found = finding(analysis, &RULE, cost, title)
+        .at(interval(span.interval), span.events)
+        .with([
+            number("limited_s", seconds(span.ns), "limited", time(span.ns)),
+            count("bytes_each_round_trip", each, "in flight", format!("about {}", size(each))),
+            number("rtt_s", seconds(min), "round trip", time(min)),
+            number("goodput_bps", analysis.goodput() * 8.0, "goodput", rate(analysis.goodput())),
+        ])
+        .because("the congestion window had room, and data in flight were no more")
+        .unseen("whose limit it is, the peer's flow control or a window of the application: the log has no frames");
+    found.confidence = Confidence::Medium;
+    found.severity = severity_of(cost, work).min(Severity::Warning);
+    Some(found)
 }
 
 /// A connection that mostly rests waits for its users, and so does one with messages of a datagram.
@@ -167,7 +201,10 @@ fn think_time(analysis: &QuicAnalysis) -> Option<Finding> {
     found.severity = severity_of(total, work);
     if host == 1 {
         found.confidence = Confidence::Medium;
-        found = found.unseen("packets of the peer that were lost");
+        found = found.unseen(match analysis.frames_inferred {
+            true => "packets of the peer that were lost, and what its packets held: a message, or a higher limit",
+            false => "packets of the peer that were lost",
+        });
     }
     Some(found)
 }
@@ -268,7 +305,9 @@ fn quiet(analysis: &QuicAnalysis) -> Option<Finding> {
     // Messages of a datagram at intervals are those of speech or telemetry, on purpose.
     let is_stream =
         turns < MIN_PAUSES && analysis.stream_bytes <= exchange.messages * analysis.datagram;
-    if is_stream {
+    // A round trip or two are those of the peer's turn, as in an opening.
+    let turns_of_peer = analysis.round_trips.map_or(0, |[min, ..]| MIN_PAUSES.saturating_mul(min));
+    if is_stream || !has_pauses && cost < turns_of_peer {
         found.severity = Severity::Note;
     }
     Some(found)

@@ -36,23 +36,37 @@ const BLOAT: u64 = 200_000_000;
 /// Mean queue in round trips of the empty path that no controller needs.
 const BLOAT_TRIPS: u64 = 2;
 
+/// Time in ns in which a pacer that keeps to the rate of the bottleneck keeps it busy (BBR).
+fn busy_by_pacing(analysis: &QuicAnalysis) -> u64 {
+    let paced = analysis.budget.of(QuicLimiter::Pacing);
+    let bottleneck = analysis.bottleneck.unwrap_or(f64::INFINITY);
+    let full = paced.bytes as f64 * 1e9 >= SHARED_FRACTION * bottleneck * paced.ns as f64;
+    if full { paced.ns } else { 0 }
+}
+
+/// Whether the path was the limit for a quarter of the active time.
+fn is_busy(analysis: &QuicAnalysis) -> bool {
+    let busy = analysis.budget.of(QuicLimiter::Path).ns + busy_by_pacing(analysis);
+    busy + analysis.budget.of(QuicLimiter::Recovery).ns >= analysis.budget.active() / 4
+}
+
+/// Whether this finding says that others share the path, and what the queue drops is theirs, too.
+pub(super) fn is_shared(analysis: &QuicAnalysis) -> bool {
+    analysis.bottleneck.is_some() && is_busy(analysis) && time_of_others(analysis).is_some()
+}
+
 fn check(analysis: &QuicAnalysis) -> Option<Finding> {
     let bottleneck = analysis.bottleneck?;
     let busy = analysis.budget.of(QuicLimiter::Path);
-    let recovery = analysis.budget.of(QuicLimiter::Recovery).ns;
-    let active = analysis.budget.active();
-    // A pacer that keeps to the rate of the bottleneck keeps it busy (BBR).
-    let paced = analysis.budget.of(QuicLimiter::Pacing);
-    let full = paced.bytes as f64 * 1e9 >= SHARED_FRACTION * bottleneck * paced.ns as f64;
-    let held = if full { paced.ns } else { 0 };
-    if busy.ns + recovery + held < active / 4 {
+    let held = busy_by_pacing(analysis);
+    if !is_busy(analysis) {
         return None;
     }
     let [min, _, max] = analysis.round_trips?;
     let mean = analysis.mean_rtt.unwrap_or(min);
     let title = format!(
         "the path is busy {} of the time, at {}",
-        percent(busy.ns + held, active),
+        percent(busy.ns + held, analysis.budget.active()),
         rate(bottleneck)
     );
     let mut found = finding(analysis, &RULE, 0, title)
@@ -74,7 +88,7 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
         ])
         .because("the sender kept the bottleneck busy, and round trips show its queue");
     let queue = mean.saturating_sub(min);
-    if let (Some(_), Some(spacing)) = (time_of_others(analysis), analysis.spacing) {
+    if let Some(spacing) = analysis.spacing.filter(|_| is_shared(analysis)) {
         // What they leave is also what makes the window small.
         let cost = transport_time(analysis);
         let (ns, bytes) = spacing.busy;

@@ -34,10 +34,10 @@ pub(super) fn obey(finding: &mut Finding, analysis: &QuicAnalysis) {
         finding.severity = finding.severity.min(severity(analysis, finding.cost.as_nanos()));
     }
     // What limited most of the time is not known: a smaller share is no verdict.
-    let unknown = Duration::from_nanos(analysis.time(QuicLimiter::Unknown));
+    let unknown = analysis.lost_time(analysis.budget.of(QuicLimiter::Unknown));
     if analysis.is_limit_unknown()
         && !finding.cost.is_zero()
-        && finding.cost < unknown
+        && stated < Duration::from_nanos(unknown)
         && !finding.is_failure
     {
         finding.severity = Severity::Note;

@@ -28,7 +28,7 @@ pub(super) struct CoarseSpacing {
 impl CoarseSpacing {
     /// An ACK of data that the newest packet waited `waited` for, with the delay that the peer reports taken off.
     pub(super) fn ack(&mut self, ack: &SpacedAck, waited: Duration) {
-        let at = ack.at.as_nanos().saturating_sub(ack.delay.as_nanos());
+        let at = ack.at.as_nanos().saturating_sub(ack.delay.unwrap_or_default().as_nanos());
         let Some((from, total)) = self.last else {
             self.last = Some((at, ack.total));
             return;
@@ -66,7 +66,8 @@ mod tests {
         for n in 0..1_000_u64 {
             let ack = SpacedAck {
                 at: Instant::from_nanos(n * 1_660_000 / TICK * TICK),
-                delay: Duration::ZERO,
+                delay: Some(Duration::ZERO),
+                packets: 2,
                 acked: 2_400,
                 total: (n + 1) * 2_400,
                 round_trip: Duration::from_millis(20 + waited),

@@ -14,6 +14,8 @@ const FEWEST: usize = 20;
 const MOST: usize = 1 << 16;
 /// Times for a length are alike within this ratio: the noise of hosts, and the rounding of times.
 const ALIKE: f64 = 1.05;
+/// The same where the lengths are not known: an ACK is some bytes longer or shorter by its ranges.
+const ALIKE_UNKNOWN: f64 = 1.15;
 /// At least one of this number of intervals has the usual time, at most one of that number a shorter one.
 const USUAL: usize = 4;
 const FASTER: usize = 20;
@@ -62,6 +64,8 @@ pub(super) struct ReturnMeter {
     intervals: Vec<AckInterval>,
     /// The interval before ended where the next one begins.
     is_contiguous: bool,
+    /// The lengths are not those of the log.
+    pub(super) is_length_inferred: bool,
     /// Bytes that ACKs acknowledge while no queue is standing: their sum and number.
     unqueued: (u64, u64),
 }
@@ -140,9 +144,10 @@ impl ReturnMeter {
         let mut all = self.measurable();
         let time = |one: &AckInterval| one.gap / one.length;
         all.sort_by(|a, b| time(a).total_cmp(&time(b)));
+        let alike = if self.is_length_inferred { ALIKE_UNKNOWN } else { ALIKE };
         let (mut best, mut from) = ((0, 0), 0);
         for (to, one) in all.iter().enumerate() {
-            while time(&all[from]) * ALIKE < time(one) {
+            while time(&all[from]) * alike < time(one) {
                 from += 1;
             }
             if to + 1 - from > best.0 {
@@ -252,6 +257,22 @@ mod tests {
             }
             // Nothing passes a link faster than it carries.
             assert_eq!(meter.found().is_some(), shortest == 6_800_000);
+        }
+    }
+
+    /// ACKs of 60 bytes at first and of 66 to 68 later, on a way back of 10 kB/s: the log has no lengths.
+    #[test]
+    fn lengths_that_are_not_known_may_differ_a_little() {
+        for is_length_inferred in [false, true] {
+            let mut meter = ReturnMeter { is_length_inferred, ..ReturnMeter::default() };
+            let mut at = Instant::ZERO;
+            for n in 0..200_u64 {
+                let length = if n < 25 { 60 } else { 66 + n % 3 };
+                at += Duration::from_nanos(length * 100_000);
+                let acked = if n % 9 == 0 { 1_200 } else { 2_400 };
+                meter.ack(at, Some(34), acked, (true, Duration::from_millis(100)));
+            }
+            assert_eq!(meter.found().is_some(), is_length_inferred);
         }
     }
 }

@@ -42,14 +42,18 @@ struct PacketSpacing {
 struct NewestArrival {
     at: u64,
     total: u64,
+    /// The peer may have held its ACK, for a time that the log lacks.
+    may_be_late: bool,
 }
 
-/// An ACK of data: when it came, the delay that the peer reports, the bytes that it newly acknowledges, and those sent up to
-/// the newest packet.
+/// An ACK of data: when it came, the delay that the peer reports, the packets and bytes that it newly acknowledges, and the
+/// bytes sent up to the newest packet.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SpacedAck {
     pub(super) at: Instant,
-    pub(super) delay: Duration,
+    /// `None` if the log lacks it.
+    pub(super) delay: Option<Duration>,
+    pub(super) packets: u64,
     pub(super) acked: u64,
     pub(super) total: u64,
     pub(super) round_trip: Duration,
@@ -60,6 +64,10 @@ pub(super) struct SpacedAck {
 #[derive(Debug, Default)]
 pub(super) struct SpacingMeter {
     last: Option<NewestArrival>,
+    /// ACKs of a single packet, and of several.
+    acks: [u64; 2],
+    /// Spacings that were left out, as their ACKs may be late.
+    late: u64,
     all: Vec<PacketSpacing>,
     /// A time that is no multiple of a millisecond was seen.
     is_fine: bool,
@@ -79,13 +87,17 @@ impl SpacingMeter {
         if self.last.is_some_and(|last| ack.total <= last.total) {
             return;
         }
+        self.acks[usize::from(ack.packets > 1)] += 1;
+        let [single, several] = self.acks;
+        let delay = ack.delay.unwrap_or_default();
         let now = NewestArrival {
-            at: ack.at.as_nanos().saturating_sub(ack.delay.as_nanos()),
+            at: ack.at.as_nanos().saturating_sub(delay.as_nanos()),
             total: ack.total,
+            may_be_late: ack.delay.is_none() && ack.packets <= 1 && several >= single,
         };
         let last = self.last.replace(now);
-        let own = match ack.round_trip >= ack.min_rtt + ack.delay {
-            true => ack.round_trip - ack.delay,
+        let own = match ack.round_trip >= ack.min_rtt + delay {
+            true => ack.round_trip - delay,
             false => ack.round_trip,
         };
         let waited = own.saturating_sub(ack.min_rtt);
@@ -96,6 +108,10 @@ impl SpacingMeter {
         }
         let Some(last) = last else { return };
         let spacing = Duration::from_nanos(now.at.saturating_sub(last.at));
+        if now.may_be_late || last.may_be_late {
+            self.late += u64::from(waited >= spacing);
+            return;
+        }
         // All that was sent between the two packets has arrived.
         let covers_all = ack.acked == now.total - last.total;
         if spacing.is_zero() || !covers_all || waited < spacing || self.all.len() >= MOST {
@@ -128,7 +144,7 @@ impl SpacingMeter {
     pub(super) fn is_single(&self) -> bool {
         let rates = self.sorted();
         let most = Cluster::all(&rates).map(|one| one.count()).max().unwrap_or(0);
-        rates.len() >= FEWEST && most as f64 >= SINGLE * rates.len() as f64
+        rates.len() >= FEWEST && most as f64 >= SINGLE * (rates.len() as f64 + self.late as f64)
     }
 
     fn sorted(&self) -> Vec<f64> {
@@ -267,7 +283,8 @@ mod tests {
             at += Duration::from_micros(spacing);
             meter.ack(SpacedAck {
                 at: Instant::ZERO + at,
-                delay: Duration::ZERO,
+                delay: Some(Duration::ZERO),
+                packets: 2,
                 acked: 2 * PACKET,
                 total: (n as u64 + 1) * 2 * PACKET,
                 round_trip: Duration::from_millis(300),
@@ -314,8 +331,16 @@ mod tests {
             let at = Instant::ZERO + Duration::from_millis(10 + n);
             let [round_trip, min_rtt] = [300, 20].map(Duration::from_millis);
             let total = (n + 1) * PACKET;
-            let delay = Duration::ZERO;
-            meter.ack(SpacedAck { at, delay, acked: PACKET, total, round_trip, min_rtt });
+            let delay = Some(Duration::ZERO);
+            meter.ack(SpacedAck {
+                at,
+                delay,
+                packets: 1,
+                acked: PACKET,
+                total,
+                round_trip,
+                min_rtt,
+            });
         }
         // 99 of them in 99 ms.
         assert_eq!(meter.found(), None);

@@ -6,6 +6,8 @@
 //! The latest round trip has the largest of them. A packet is ack-eliciting if it raised the number; its stream bytes
 //! are its length less the usual headers, and lost bytes are retransmitted first, as quinn-proto does.
 //!
+//! The peer's delay of an ACK is what the smoothed round trip left out of the latest one (RFC 9002 section 5.3).
+//!
 //! Round trips are in seconds in these logs, not in milliseconds as the drafts of qlog have it: the first, before any
 //! acknowledgment, is the initial one (RFC 9002 section 6.2.2 recommends 333 ms).
 
@@ -29,6 +31,8 @@ const MAX_UNDECIDED: usize = 64;
 const MAX_HELD: usize = 1 << 17;
 /// Largest error of a time in ns: quinn-proto writes single precision.
 const TOLERANCE: u64 = 2_000;
+/// Largest error in ns of a sample from two smoothed round trips: eight and seven times a microsecond.
+const SMOOTHED_ERROR: u64 = 20_000;
 
 /// An event that is held.
 #[derive(Debug, Clone, Copy)]
@@ -41,7 +45,7 @@ struct HeldEvent {
 #[derive(Debug, Clone, Copy)]
 enum HeldRecord {
     Sent { packet: LoggedPacket, eliciting: bool },
-    Received { packet: LoggedPacket, acked: u64, largest: Option<u64> },
+    Received { packet: LoggedPacket, acked: u64, largest: Option<u64>, delay: Option<u64> },
     Lost { kind: QuicPacketKind, number: Option<u64>, trigger: QuicLossTrigger },
     Metrics(QuicMetrics),
 }
@@ -87,6 +91,9 @@ pub(super) struct FrameInference {
     /// Sent times of the 1-RTT packets that may be the largest acknowledged.
     times: VecDeque<(u64, u64)>,
     latest: Option<u64>,
+    /// The smoothed and the least round trip of the last metrics that had them, in ns.
+    smoothed: Option<u64>,
+    least: Option<u64>,
     largest: Option<u64>,
     in_seconds: Option<bool>,
     /// Time of the first event on the clock of the log.
@@ -163,7 +170,12 @@ impl FrameInference {
             QuicRecord::Received(packet) => {
                 self.settle_probes();
                 self.received_since = Some(self.passed + self.held.len() as u64);
-                HeldRecord::Received { packet: logged(&packet), acked: 0, largest: None }
+                HeldRecord::Received {
+                    packet: logged(&packet),
+                    acked: 0,
+                    largest: None,
+                    delay: None,
+                }
             }
             QuicRecord::Lost { kind, number, trigger } => {
                 self.lost_since += 1;
@@ -256,16 +268,17 @@ impl FrameInference {
             let mut fewer = self.count.saturating_sub(now);
             fewer = fewer.saturating_sub(core::mem::take(&mut self.lost_since));
             let largest = self.largest_of(at, metrics.latest_rtt);
+            let held_back = self.delay_of(metrics);
             let mut early = self.early;
             let mut left = None;
-            if let Some(HeldRecord::Received { packet, acked, largest: into }) =
+            if let Some(HeldRecord::Received { packet, acked, largest: into, delay }) =
                 self.held_at(received)
             {
                 if packet.kind.space() == Some(2) {
                     // What an earlier space had in flight was acknowledged or discarded.
                     let gone = fewer.min(early);
                     early = 0;
-                    (*acked, *into) = (fewer - gone, largest);
+                    (*acked, *into, *delay) = (fewer - gone, largest, held_back);
                 } else {
                     early = early.saturating_sub(fewer);
                 }
@@ -273,6 +286,7 @@ impl FrameInference {
             }
             self.early = left.unwrap_or(self.early);
         } else {
+            self.smoothed = metrics.smoothed_rtt.or(self.smoothed);
             self.lost_since = 0;
             let sent = core::mem::take(&mut self.sent_since);
             // Of several the last ones: the first packets of a datagram may be ACKs only.
@@ -286,6 +300,26 @@ impl FrameInference {
             }
         }
         self.count = now;
+    }
+
+    /// The delay in ns that the peer reported with the latest round trip: the smoothed one took an eighth of what is left
+    /// without it. None is reported, or more than the wait since the least round trip, if nothing was left out.
+    fn delay_of(&mut self, metrics: &QuicMetrics) -> Option<u64> {
+        let before = self.smoothed;
+        self.smoothed = metrics.smoothed_rtt.or(before);
+        self.least = metrics.min_rtt.or(self.least);
+        let (latest, least) = metrics.latest_rtt.zip(self.least)?;
+        let (before, now) = before.zip(self.smoothed)?;
+        let taken = (8 * now).checked_sub(7 * before)?;
+        let is_sample = (least..=latest + 2 * SMOOTHED_ERROR).contains(&(taken + SMOOTHED_ERROR));
+        let delay = latest.saturating_sub(taken);
+        let is_left_out = delay > SMOOTHED_ERROR;
+        let is_short = latest <= least + LEAST_INITIAL_RTT;
+        match is_sample {
+            true if is_left_out => Some(delay),
+            true if is_short => Some(0),
+            _ => None,
+        }
     }
 
     /// The packet whose round trip the metrics have, if it is larger than those before.
@@ -358,7 +392,7 @@ impl FrameInference {
                     QuicPacketRecord { has_ack: !eliciting, frames: &frames, ..packet.record() };
                 analyzer.push(at, index, &QuicRecord::Sent(record));
             }
-            HeldRecord::Received { packet, .. } => {
+            HeldRecord::Received { packet, delay, .. } => {
                 for number in acked {
                     self.in_flight.remove(number);
                 }
@@ -368,6 +402,7 @@ impl FrameInference {
                 let record = QuicPacketRecord {
                     has_ack: !ranges.is_empty(),
                     acked: &ranges,
+                    ack_delay: delay.filter(|_| !ranges.is_empty()),
                     frames: &frames,
                     ..packet.record()
                 };
@@ -446,6 +481,7 @@ impl HeldRecord {
                 packet: logged(&packet),
                 acked: 0,
                 largest: None,
+                delay: None,
             }),
             QuicRecord::Lost { kind, number, trigger } => {
                 Some(Self::Lost { kind, number, trigger })
@@ -479,4 +515,45 @@ impl LoggedPacket {
 
 fn logged(packet: &QuicPacketRecord<'_>) -> LoggedPacket {
     LoggedPacket { kind: packet.kind, number: packet.number, bytes: packet.bytes }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Round trips of 50 ms and more, of which the peer reports delays; the smoothed ones are those of RFC 9002.
+    #[test]
+    fn the_smoothed_round_trip_shows_the_delays_of_acks() {
+        let mut inference = FrameInference::default();
+        let (least, mut smoothed) = (50_000_000, 52_000_000_u64);
+        inference.smoothed = Some(smoothed);
+        // Held for 25 ms, at once behind a queue, and at once without one.
+        for (latest, delay, shown) in [
+            (78_000_000, 25_000_000, Some(25_000_000)),
+            (61_000_000, 0, None),
+            (50_300_000, 0, Some(0)),
+        ] {
+            smoothed = (7 * smoothed + latest - delay) / 8;
+            let metrics = QuicMetrics {
+                min_rtt: Some(least),
+                latest_rtt: Some(latest),
+                smoothed_rtt: Some(smoothed / 1_000 * 1_000),
+                ..QuicMetrics::default()
+            };
+            let found = inference.delay_of(&metrics);
+            assert_eq!(found.is_some(), shown.is_some(), "{latest}: {found:?}");
+            let off = found.unwrap_or(0).abs_diff(shown.unwrap_or(0));
+            assert!(off <= SMOOTHED_ERROR, "{latest}: {found:?}");
+        }
+        // The initial round trip is no sample.
+        inference.smoothed = Some(333_000_000);
+        let first = Some(60_000_000);
+        let metrics = QuicMetrics {
+            min_rtt: first,
+            latest_rtt: first,
+            smoothed_rtt: first,
+            ..QuicMetrics::default()
+        };
+        assert_eq!(inference.delay_of(&metrics), None);
+    }
 }
