@@ -102,13 +102,24 @@ pub(super) fn reads_slowly(analysis: &QuicAnalysis) -> bool {
         && beside.is_some_and(|(first, needed)| first as f64 >= AMPLE * needed)
 }
 
-/// Time in ns in which an application that reads slowly takes what is left in its window, before its answer to a single
-/// message; of the limit that held the sender for longer.
+/// Time in ns in which an application that reads slowly takes what is left in its window after all has arrived: until its
+/// answer to a single message, or, without one, by the rate at which its limit was raised; of the limit that held the sender
+/// for longer.
 pub(super) fn reading_time(analysis: &QuicAnalysis, limiter: QuicLimiter) -> u64 {
     let remote = analysis.exchange.remote();
-    let is_its = peer_limit(analysis).0 == limiter && analysis.is_sender();
-    let is_answer = is_its && remote.count <= 1 && reads_slowly(analysis);
-    if is_answer { remote.total } else { 0 }
+    let (own, first) = peer_limit(analysis);
+    if own != limiter || !analysis.is_sender() || !reads_slowly(analysis) {
+        return 0;
+    }
+    match remote.count {
+        0 => {
+            let span = analysis.budget.of(limiter);
+            let left = first.unwrap_or(0).min(analysis.stream_bytes);
+            (left as f64 * span.ns as f64 / span.bytes.max(1) as f64) as u64
+        }
+        1 => remote.total,
+        _ => 0,
+    }
 }
 
 /// Distinguishes a receiver that reads slowly from one that grants too little: by its first limit, beside the bytes of a

@@ -93,6 +93,37 @@ fn the_answer_of_a_slow_reader_is_no_slow_server() {
     assert!(!diagnosis.findings.iter().any(|one| one.kind == "think-server"));
 }
 
+/// The server's log: the reader takes one packet each 10 ms of a window of 60 packets, and closes when it has read all.
+#[test]
+fn what_a_slow_reader_has_left_at_the_end_is_read_too() {
+    let mut log = Log::new(false);
+    log.limits(0, 1 << 30, 60 * PACKET);
+    log.window(0, 200 * PACKET);
+    for n in 0..60 {
+        log.data(0, n, PACKET);
+    }
+    log.ack(20, 0, 59);
+    for n in 0..60 {
+        let at = 20 + 10 * n;
+        let raised = QuicFrame::MaxStreamData { id: 0, limit: (61 + n) * PACKET };
+        log.received(at, QuicPacketKind::OneRtt, 40, &[raised]);
+        log.data(at, 60 + n, PACKET);
+        log.ack(at + 5, 60 + n, 60 + n);
+    }
+    // All is sent: the limit holds nothing any more.
+    let raised = QuicFrame::MaxStreamData { id: 0, limit: 200 * PACKET };
+    log.received(616, QuicPacketKind::OneRtt, 40, &[raised]);
+    let end = QuicFrame::Stream { id: 0, offset: 120 * PACKET, length: 0, fin: true };
+    log.sent(616, 120, 40, &[end]);
+    log.ack(620, 120, 120);
+    log.received(1_220, QuicPacketKind::OneRtt, 40, &[QuicFrame::Other]);
+    let (_, diagnosis) = log.finish();
+    let finding = found(&diagnosis, "CC822");
+    assert_eq!((finding.kind, diagnosis.primary), ("slow-reader", Some("CC822")));
+    // The limit was raised in 0.6 s, and half as long again shows the rest: the first packets came at once.
+    assert!(finding.cost.as_nanos() >= 900 * MS, "{:?}", finding.cost);
+}
+
 /// Ten packets of 1,440 bytes in a window of 15,720: no other one fits, though one of 1,200 would.
 #[test]
 fn a_window_is_full_when_no_packet_of_the_largest_size_fits() {
