@@ -161,14 +161,14 @@ impl SendSide {
         }
         let repaired = reno && self.repairs_timeout();
         self.check_timeout(conn, cx, received, &account, duplicates, echo);
+        let reno_input = unlikely(reno).then(|| self.reno_input(received));
         let settled = self.settle_recovery(conn, cx, received, echo);
         if let Some(loss) = self.stack.rack_tlp() {
             loss.holds_back = settled;
         }
-        let lost = match unlikely(reno) {
-            true => self
-                .without_sack(received, |loss, map, input| loss.settle_reno(map, input, repaired)),
-            false => RackLosses::default(),
+        let lost = match &reno_input {
+            Some(before) => self.settle_without_sack(received, before, repaired),
+            None => RackLosses::default(),
         };
         let reneged = self.check_reneging(conn, timers, cx.now, advances);
         if unlikely(reneged)
@@ -181,9 +181,7 @@ impl SendSide {
         let found = match reneged || settled {
             true => RackLosses::default(),
             false if unlikely(lost.packets > 0) => lost,
-            false if unlikely(reno) => {
-                self.without_sack(received, |loss, map, input| loss.detect_reno(map, input))
-            }
+            false if unlikely(reno) => self.detect_without_sack(received),
             false => self.detect_losses(cx.now, true),
         };
         self.report_lost(cx.now, account.packets);

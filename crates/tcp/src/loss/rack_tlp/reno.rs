@@ -23,21 +23,41 @@ impl SendSide {
         matches!(&self.stack, Stack::RackTlp(loss) if loss.reno)
     }
 
-    /// Takes a step without SACK, and returns the losses that it finds.
-    pub(super) fn without_sack(
-        &mut self,
-        received: &ReceivedAck,
-        step: impl FnOnce(&mut RackTlpState, &mut SendMap, &RenoInput) -> RackLosses,
-    ) -> RackLosses {
-        let input = RenoInput {
+    /// The acknowledgment, and the recovery that is in progress now.
+    pub(super) fn reno_input(&self, received: &ReceivedAck) -> RenoInput {
+        RenoInput {
             th_ack: received.th_ack,
             advances: received.th_ack > self.una,
             recovering: self.in_fast_recovery(),
             recovery_point: self.cc.recovery_point(),
-        };
+        }
+    }
+
+    /// Forgets what duplicates stood for, and returns the losses that the end of a timeout's repair shows; `before`: the
+    /// recovery in which the acknowledgment has arrived. An undo before its recovery point leaves duplicates as they are
+    /// (tcp_try_undo_partial).
+    #[cold]
+    pub(super) fn settle_without_sack(
+        &mut self,
+        received: &ReceivedAck,
+        before: &RenoInput,
+        repaired: bool,
+    ) -> RackLosses {
+        let now = self.reno_input(received);
         let SendSide { stack, sender: Sender { scoreboard, .. } } = self;
         match stack.rack_tlp() {
-            Some(loss) => step(loss, scoreboard, &input),
+            Some(loss) => loss.settle_reno(scoreboard, [before, &now], repaired),
+            None => RackLosses::default(),
+        }
+    }
+
+    /// Detects losses without SACK.
+    #[cold]
+    pub(super) fn detect_without_sack(&mut self, received: &ReceivedAck) -> RackLosses {
+        let input = self.reno_input(received);
+        let SendSide { stack, sender: Sender { scoreboard, .. } } = self;
+        match stack.rack_tlp() {
+            Some(loss) => loss.detect_reno(scoreboard, &input),
             None => RackLosses::default(),
         }
     }
@@ -82,16 +102,17 @@ pub(super) struct RenoInput {
 
 impl RackTlpState {
     /// Forgets what duplicates stood for; an acknowledgment that ends the repair of a timeout (`repaired` before)
-    /// first looks whether they show another loss (tcp_fastretrans_alert, after tcp_process_loss).
+    /// first looks whether they show another loss (tcp_fastretrans_alert, after tcp_process_loss). `before` and `now`: when
+    /// it arrived, and after it has ended or undone a recovery.
     pub(super) fn settle_reno(
         &mut self,
         map: &mut SendMap,
-        input: &RenoInput,
+        [before, now]: [&RenoInput; 2],
         repaired: bool,
     ) -> RackLosses {
         let ends = repaired && !self.repairs_timeout();
-        let lost = if ends { self.detect_reno(map, input) } else { RackLosses::default() };
-        self.reset_reno(map, input);
+        let lost = if ends { self.detect_reno(map, now) } else { RackLosses::default() };
+        self.reset_reno(map, before);
         lost
     }
 
@@ -130,6 +151,7 @@ impl RackTlpState {
 #[cfg(test)]
 mod tests {
     use cc::Controller;
+    use packet::Flags;
     use units::Duration;
 
     use crate::TcpSide;
@@ -156,5 +178,34 @@ mod tests {
         };
         assert_eq!(recover_or_restore("linux-6.18"), (true, false, 1));
         assert_eq!(recover_or_restore("freebsd-13.2"), (false, false, 1));
+    }
+
+    /// tcp_try_undo_partial does not forget duplicates: those that remain show the next packet lost
+    /// (tcp_newreno_mark_lost in tcp_fastretrans_alert), as in a 6.12 that was compared.
+    #[test]
+    fn duplicates_remain_after_a_partial_undo_and_begin_another_recovery() {
+        let mut client = config("linux-6.12", TcpSide::Client);
+        client.profile.sack = false;
+        let mut pair = TcpPair::new(client, config("linux-6.12", TcpSide::Server));
+        pair.to_write = 10 * 1_448;
+        pair.lose = |_, segment| segment.payload > 0;
+        pair.run(Duration::from_millis(110));
+        let first = pair.data().next().unwrap().timestamps.unwrap().val;
+        pair.now += Duration::from_millis(20);
+        let ack = |pair: &TcpPair, ack| {
+            let mut ack = pair.forge(Flags::ACK, 1, ack);
+            // The server has the originals, the retransmission is in flight.
+            ack.timestamps.as_mut().unwrap().ecr = first;
+            ack
+        };
+        let sent: Vec<u32> = [1, 1, 1, 1, 1, 1_449, 2_897]
+            .into_iter()
+            .flat_map(|number| {
+                let ack = ack(&pair, number);
+                pair.hear(&ack).iter().map(|sent| sent.seq.0 - 1_000).collect::<Vec<_>>()
+            })
+            .collect();
+        assert_eq!(sent, [1, 1_449, 2_897]);
+        assert_eq!(pair.client.totals().fast_recoveries, 3);
     }
 }
