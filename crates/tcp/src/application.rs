@@ -46,7 +46,7 @@ impl TcpEndpoint {
             self.timers.begin_event(cx.now, false);
         }
         // The rest of a call that waits for space is no other call (tcp_sendmsg_locked).
-        let continues = self.snd.tracks_tx() && self.snd.buffer.continues_call();
+        let continues = self.snd.buffer.continues_call();
         if self.snd.measures_rates() && !continues {
             let now = self.conn.clock.read(cx.now);
             let in_flight = self.snd.packets_in_flight();

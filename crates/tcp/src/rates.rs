@@ -154,7 +154,7 @@ impl SendSide {
 impl Sender {
     /// On a write, checks whether the sender was application-limited (tcp_rate_check_app_limited).
     pub(crate) fn check_app_limited(&mut self, conn: &Connection, now: Instant, in_flight: u64) {
-        if self.tracks_tx() && self.device_holds_data(conn, now) {
+        if self.device_holds_data(conn, now) {
             return;
         }
         let (unsent, mss) = (self.data_end().since(self.nxt).get(), conn.mss());

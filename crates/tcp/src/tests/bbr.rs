@@ -4,11 +4,12 @@ use cc::{Algorithm, ControllerNameError};
 use machine::Endpoint as _;
 use packet::Segment;
 use record::Purpose;
-use units::{Duration, Instant};
+use recovery::delivery_rate::DeliveryRates;
+use units::{Bytes, Duration, Instant};
 
 use super::pair::{TcpPair, config};
 use crate::TcpSide;
-use crate::profile::{BurstRule, TcpProfile};
+use crate::profile::{BurstRule, SendBufferRule, TcpProfile};
 
 fn pair(bytes: u64) -> TcpPair {
     let mut client = config("linux-6.18", TcpSide::Client);
@@ -56,6 +57,49 @@ fn the_first_write_sends_ten_packets_while_it_goes_on() {
     let mut pair = TcpPair::new(client, config("linux-6.12", TcpSide::Server));
     pair.run(Duration::from_millis(120));
     pair.with(TcpSide::Client, |cx, end| assert_eq!(end.write(cx, 1 << 20), 75_296));
+}
+
+/// tcp_sendmsg_locked calls tcp_rate_check_app_limited once: a call that waits for space in a full send buffer is not
+/// limited by the application when it goes on.
+#[test]
+fn a_write_that_waits_for_space_is_one_call() {
+    let mut client = config("linux-6.12", TcpSide::Client);
+    client.algorithm = Algorithm::Bbr;
+    let SendBufferRule::Linux { wmem, .. } = &mut client.profile.send_buffer else {
+        unreachable!()
+    };
+    wmem[2] = Bytes(32_768);
+    let BurstRule::Linux(rule) = &mut client.profile.burst else { unreachable!() };
+    rule.device_holds = true;
+    let mut pair = TcpPair::new(client, config("linux-6.12", TcpSide::Server));
+    pair.to_write = 1 << 20;
+    pair.run(Duration::from_millis(1_500));
+    let snd = &pair.client.snd;
+    assert!(snd.packets_in_flight() < snd.cwnd() / 1_448, "the buffer is the limit");
+    assert!(!snd.rates.as_ref().unwrap().delivery.app_limited());
+}
+
+/// tcp_rate_check_app_limited asks for `sk_wmem_alloc`: what the device still holds is data to send.
+#[test]
+fn a_write_while_the_device_holds_packets_is_not_limited_by_the_application() {
+    let mut client = config("linux-6.12", TcpSide::Client);
+    client.algorithm = Algorithm::Bbr;
+    let BurstRule::Linux(rule) = &mut client.profile.burst else { unreachable!() };
+    rule.device_holds = true;
+    let mut pair = TcpPair::new(client, config("linux-6.12", TcpSide::Server));
+    pair.run(Duration::from_millis(120));
+    let limits = |pair: &mut TcpPair| {
+        let una = pair.client.snd.max;
+        let rates = pair.client.snd.rates.as_mut().unwrap();
+        rates.delivery = DeliveryRates::new(pair.now, una);
+        pair.with(TcpSide::Client, |cx, end| assert_eq!(end.write(cx, 1_448), 1_448));
+        pair.serve();
+        pair.client.snd.rates.as_ref().unwrap().delivery.app_limited()
+    };
+    assert!(limits(&mut pair));
+    assert!(!limits(&mut pair), "at the same instant");
+    pair.run(Duration::from_millis(400));
+    assert!(limits(&mut pair));
 }
 
 /// In each 100 ms no more bytes are sent than the highest rate so far allows, plus a burst.
