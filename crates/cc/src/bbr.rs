@@ -223,6 +223,7 @@ impl Bbr {
             delivered: sample.delivered,
             lost: sample.lost,
             delivered_at: sample.delivered_at,
+            delivered_ms: sample.delivered_ms,
         });
         self.update_bandwidth(sample);
         self.update_aggregation(sample);

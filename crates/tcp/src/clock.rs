@@ -166,6 +166,11 @@ impl KernelClock {
         now.as_nanos().saturating_add(self.phase.as_nanos())
     }
 
+    /// Milliseconds counted at `now`, whole ones.
+    pub(crate) fn millis(&self, now: Instant) -> u64 {
+        self.nanos(now) / 1_000_000
+    }
+
     /// Ticks counted at `now`.
     #[inline]
     pub(crate) fn tick(&self, now: Instant) -> u64 {

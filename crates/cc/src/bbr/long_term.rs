@@ -20,8 +20,9 @@ const MOST_ROUNDS: u32 = 48;
 pub(super) struct Progress {
     pub(super) delivered: u64,
     pub(super) lost: u64,
-    /// When a packet was last delivered (`tp->delivered_mstamp`).
+    /// When a packet was last delivered (`tp->delivered_mstamp`), and in whole milliseconds of the kernel's clock.
     pub(super) delivered_at: Instant,
+    pub(super) delivered_ms: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
@@ -37,7 +38,8 @@ pub(super) struct LongTerm {
 }
 
 /// Nothing yet.
-const NONE: Progress = Progress { delivered: 0, lost: 0, delivered_at: Instant::ZERO };
+const NONE: Progress =
+    Progress { delivered: 0, lost: 0, delivered_at: Instant::ZERO, delivered_ms: 0 };
 
 impl LongTerm {
     pub(super) const fn new() -> Self {
@@ -115,8 +117,8 @@ impl Bbr {
         if delivered == 0 || lost << 8 < LOSSES * delivered {
             return;
         }
-        let millis = |of: Progress| of.delivered_at.as_nanos() / 1_000_000;
-        let millis = millis(now).saturating_sub(millis(began));
+        // Both stamps are rounded down (`lt_last_stamp`), so the clock's phase counts.
+        let millis = now.delivered_ms.saturating_sub(began.delivered_ms);
         if millis < 1 {
             return;
         }
@@ -160,7 +162,8 @@ mod tests {
     #[test]
     fn a_timeout_begins_an_interval() {
         let mut bbr = Bbr::new(250, RandomStream::named(1, "test", "bbr"));
-        let progress = Progress { delivered: 40, lost: 0, delivered_at: Instant::from_nanos(7) };
+        let delivered_at = Instant::from_nanos(7);
+        let progress = Progress { delivered: 40, lost: 0, delivered_at, delivered_ms: 0 };
         bbr.long_term.advance(progress);
         let _ = bbr.on_congested(&CongestionEvent {
             now: Instant::ZERO,
@@ -191,6 +194,7 @@ mod tests {
                 delivered: 2,
                 lost: 1,
                 delivered_at: Instant::from_nanos(100_000_000),
+                delivered_ms: 100,
                 rtt_us: Some(50_000),
                 ack_delayed: false,
                 srtt_us: 50_000,
@@ -201,5 +205,30 @@ mod tests {
             });
             assert_eq!(bbr.long_term.sampling, !app_limited);
         }
+    }
+
+    /// A 6.12 in User-Mode Linux whose clock was 390 us into a millisecond: seven packets in 5.3 ms, then twelve in
+    /// 10.8 ms were 19,573 and 20,133, and policed to the mean of both.
+    #[test]
+    fn an_interval_is_the_difference_of_whole_milliseconds_of_the_kernels_clock() {
+        let rates = |phase_us: u64| {
+            let mut bbr = Bbr::new(250, RandomStream::named(1, "test", "bbr"));
+            bbr.mss = 1_448;
+            let mut seen = Vec::new();
+            for (delivered, lost, at_us) in [(4, 8, 3_482), (11, 10, 8_799), (23, 19, 19_558)] {
+                bbr.long_term.advance(Progress {
+                    delivered,
+                    lost,
+                    delivered_at: Instant::from_nanos(1_000 * at_us),
+                    delivered_ms: (at_us + phase_us) / 1_000,
+                });
+                bbr.long_term.rounds = LEAST_ROUNDS;
+                bbr.sample_long_term(true, false);
+                seen.push(bbr.long_term.bw);
+            }
+            (seen, bbr.long_term.used)
+        };
+        assert_eq!(rates(0), (vec![0, 23_488, 18_302], false));
+        assert_eq!(rates(390), (vec![0, 19_573, (19_573 + 20_132) / 2], true));
     }
 }
