@@ -143,9 +143,8 @@ mod linux {
     use super::drawn::{
         has_links, jittered, marking, mixed_world, wide_world, with_controllers, world,
     };
-    use super::phases::{phases, with_phases};
     use super::{Against, Comparison};
-    use super::{draws, kept, shown};
+    use super::{draws, kept, phases, shown};
 
     /// Maximum hosts of a world: each is a process.
     pub(super) const MOST_HOSTS: usize = 8;
@@ -469,7 +468,7 @@ mod linux {
     }
 
     /// The packets of the world with models.
-    fn modelled(scenario: &mut Scenario) -> Result<PacketRecord, String> {
+    pub(super) fn modelled(scenario: &mut Scenario) -> Result<PacketRecord, String> {
         let mut record = PacketRecord::new(scenario, Instant::ZERO);
         let outcome =
             sim::run(scenario, &mut record).map_err(|_| "the model does not run it".to_owned())?;
@@ -524,30 +523,30 @@ mod linux {
         guest::card::start_as(&real, &mut scenario);
         let of_kernel = matches!(reference, Reference::Kernel { .. });
         let mut draws = String::new();
-        let model = if of_kernel && !draws::senders(&scenario).is_empty() {
+        let mut model = if of_kernel && !draws::senders(&scenario).is_empty() {
             let inferred = draws::inferred(&scenario, &real)?;
             draws = inferred.draws;
             inferred.model
         } else {
             modelled(&mut scenario)?
         };
-        let flows = compare(&scenario, &model, &real, TOLERANCE);
+        let [identical, near, within5] = likeness(&scenario, &model, &real);
+        let mut flows = compare(&scenario, &model, &real, TOLERANCE);
+        let differs = flows.iter().any(|flow| flow.first.is_some()) || !near;
+        if of_kernel
+            && differs
+            && let Some(inferred) = phases::inferred(&scenario, &real)?
+        {
+            (model, draws) = (inferred.model, inferred.draws);
+            flows = compare(&scenario, &model, &real, TOLERANCE);
+        }
+        let of_phase = likeness(&scenario, &model, &real).max([identical, near, within5]);
         let first = flows.iter().filter(|flow| flow.first.is_some());
         let first = first.min_by_key(|flow| flow.first.as_ref().map(|first| first.at_ns()));
         if shows {
             flows.iter().enumerate().for_each(|(n, flow)| shown::show(n, flow, &model, &real));
         }
         let kind = first.and_then(|flow| flow.kind()).unwrap_or_else(|| SAME.to_owned());
-        let [identical, near, within5] = likeness(&scenario, &model, &real);
-        let mut of_phase = [identical, near, within5];
-        if !(kind == SAME && near) && scenario.flows.len() == 1 && of_kernel {
-            for phases in phases(&scenario) {
-                let mut scenario = with_phases(&scenario, phases);
-                let model = modelled(&mut scenario)?;
-                // In this order false comes before true: identical ones before near ones.
-                of_phase = of_phase.max(likeness(&scenario, &model, &real));
-            }
-        }
         Ok(WorldResult { kind, flows: flows.len(), identical, near, within5, of_phase, draws })
     }
 

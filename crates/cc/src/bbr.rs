@@ -79,6 +79,10 @@ pub struct Bbr {
     rng: RandomStream,
     /// Phase in which ProbeBW begins; `None`: drawn.
     first_phase: Option<u8>,
+    /// Phases in which it begins the first times, as a recording of a kernel shows them, and how often it has begun.
+    #[serde(skip)]
+    given_phases: &'static [u8],
+    drawn: u32,
     mss: u32,
     /// `tcp_init_cwnd`: packets of the initial window.
     initial: u32,
@@ -124,6 +128,8 @@ impl Bbr {
             hz: u64::from(hz),
             rng,
             first_phase: None,
+            given_phases: &[],
+            drawn: 0,
             mss: 1,
             initial: INIT_CWND,
             snd_cwnd: INIT_CWND,
@@ -172,6 +178,13 @@ impl Bbr {
     #[must_use]
     pub const fn beginning_with(mut self, phase: u8) -> Self {
         self.first_phase = if phase == 1 { None } else { Some(phase) };
+        self
+    }
+
+    /// The same, but ProbeBW begins in these phases the first times, as a recording of a kernel shows them.
+    #[must_use]
+    pub const fn drawing(mut self, phases: &'static [u8]) -> Self {
+        self.given_phases = phases;
         self
     }
 
@@ -293,9 +306,9 @@ impl DeclaredInputs for Bbr {
 impl Controller for Bbr {
     /// `bbr_init`.
     fn on_established(&mut self, event: &ConnectionStart) -> WindowChange {
-        let first_phase = self.first_phase;
-        *self = Self { first_phase, ..Self::new(self.hz as u32, self.rng.clone()) }
-            .beginning_at(self.initial);
+        let (first_phase, given_phases) = (self.first_phase, self.given_phases);
+        let new = Self::new(self.hz as u32, self.rng.clone()).beginning_at(self.initial);
+        *self = Self { first_phase, given_phases, ..new };
         self.mss = event.mss.max(1);
         self.high_seq = event.una;
         if event.syn_retransmitted {

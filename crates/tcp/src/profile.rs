@@ -115,6 +115,8 @@ pub struct TcpProfile {
     pub retries: u32,
     /// Phase in which ProbeBW of BBR begins; 1: drawn (see `beginning_with` of the controller).
     pub bbr_phase: u32,
+    /// Phases in which it begins the first times, as a recording of a kernel shows them.
+    pub bbr_phases: &'static [u8],
     /// Resolution of the clock source in nanoseconds: 256 of a kernel in User-Mode Linux, else 1.
     pub clock_step: u32,
     /// How often a process of the recorder runs on a machine with a coarse clock source; zero: never.

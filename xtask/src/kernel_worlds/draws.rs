@@ -47,7 +47,7 @@ pub(super) fn inferred(scenario: &Scenario, real: &PacketRecord) -> Result<Infer
     let senders = senders(scenario);
     let InferredDraws { trial, draws } = infer(senders.len(), |draws| {
         let (record, made) = run(scenario, &senders, draws)?;
-        let first = first_difference(scenario, &record, real);
+        let first = first_difference(scenario, &record, real, SEARCH_TOLERANCE);
         Ok::<_, String>(WorldTrial { record, made, first })
     })?;
     let mut text = String::new();
@@ -79,13 +79,14 @@ fn run(
     Ok((record.packets, record.made))
 }
 
-/// Where the packets of a world's flow first differ, or are apart in time.
-fn first_difference(
+/// Where the packets of a world's flow first differ, or are apart in time by more than the tolerance.
+pub(super) fn first_difference(
     scenario: &Scenario,
     model: &PacketRecord,
     real: &PacketRecord,
+    tolerance: Duration,
 ) -> Option<FirstDifference> {
-    let flow = compare(scenario, model, real, SEARCH_TOLERANCE).pop()?;
+    let flow = compare(scenario, model, real, tolerance).pop()?;
     let first =
         [flow.first, flow.first_late].into_iter().flatten().min_by_key(Difference::at_ns)?;
     let at = first.at_ns();
@@ -174,7 +175,7 @@ mod tests {
         let (real, made) = run(&scenario, &senders(&scenario), &sent).unwrap();
         assert!(made.len() >= 2, "{made:?}");
         let inferred = inferred(&scenario, &real).unwrap();
-        assert_eq!(first_difference(&scenario, &inferred.model, &real), None);
+        assert_eq!(first_difference(&scenario, &inferred.model, &real, SEARCH_TOLERANCE), None);
         let (name, draws) = inferred.draws.split_once(' ').unwrap();
         let draws: Vec<(u32, u32)> = draws
             .split(' ')

@@ -30,7 +30,9 @@ pub(super) fn show(
         });
         let mut packets: Vec<Seen<'_>> = ways.collect();
         packets.sort_by_key(|packet| packet.0);
-        let split = packets.partition_point(|packet| packet.0 < at);
+        // Of a burst of one instant, that packet itself.
+        let differs = |packet: &Seen<'_>| (packet.1, packet.2) == (first.forward, first.index);
+        let split = packets.iter().position(differs).unwrap_or(packets.len());
         println!("{name}:");
         let range = split.saturating_sub(BEFORE)..(split + AFTER).min(packets.len());
         for (at_ns, way, index, packet) in &packets[range] {

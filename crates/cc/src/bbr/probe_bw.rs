@@ -18,9 +18,10 @@ impl Bbr {
     /// `bbr_reset_probe_bw_mode`.
     pub(super) fn reset_probe_bw(&mut self, now: Instant) {
         self.mode = BbrMode::ProbeBw;
+        let given = self.given_phases.get(self.drawn as usize).copied().or(self.first_phase);
+        self.drawn += 1;
         let drawn = PHASES - 1 - self.rng.below(FIRST_PHASES) as usize;
-        self.cycle_idx =
-            self.first_phase.map_or(drawn, |phase| (usize::from(phase) + PHASES - 1) % PHASES);
+        self.cycle_idx = given.map_or(drawn, |phase| (usize::from(phase) + PHASES - 1) % PHASES);
         self.advance_cycle(now);
     }
 

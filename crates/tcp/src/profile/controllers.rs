@@ -50,7 +50,7 @@ impl TcpProfile {
             Algorithm::Reno => LinuxReno::new().beginning_at(self.initial_packets).into(),
             Algorithm::Bbr => {
                 let bbr = Bbr::new(self.hz, draws.clone()).beginning_at(self.initial_packets);
-                bbr.beginning_with(self.bbr_phase as u8).into()
+                bbr.beginning_with(self.bbr_phase as u8).drawing(self.bbr_phases).into()
             }
             Algorithm::Bbr3 => Bbr3::new(self.hz, draws.clone())
                 .beginning_at(self.initial_packets)

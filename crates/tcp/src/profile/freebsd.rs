@@ -120,6 +120,7 @@ pub(super) fn v13_0() -> TcpProfile {
         // TCP_MAXRXTSHIFT
         retries: 12,
         bbr_phase: 1,
+        bbr_phases: &[],
         bbr3_draws: &[],
         clock_step: 1,
         recorder: Duration::ZERO,

@@ -84,6 +84,7 @@ pub(super) fn v6_18() -> TcpProfile {
         // net.ipv4.tcp_retries2
         retries: 15,
         bbr_phase: 1,
+        bbr_phases: &[],
         bbr3_draws: &[],
         clock_step: 1,
         recorder: Duration::ZERO,

@@ -52,6 +52,7 @@ pub(super) fn textbook() -> TcpProfile {
         min_mss: 64,
         retries: 12,
         bbr_phase: 1,
+        bbr_phases: &[],
         bbr3_draws: &[],
         clock_step: 1,
         recorder: Duration::ZERO,
