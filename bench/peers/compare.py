@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
 """Ackclock beside ns-3, ns-2 and csg-htsim on the workloads W1 to W5: see README.md here.
 
-    bench/peers/compare.py [--runs N] [--parts W1=0.1,W5=50] [--instructions] [W1 ...]
+    bench/peers/compare.py [--runs N] [--parts W1=0.1,W5=50] [--instructions] [--ledger] [W1 ...]
 
-Programs that are not there are left out. All run in turn, the best of N counts; times are those of the
-processor, so that other work on the machine matters little. Prints tables in Markdown.
+Programs that are not installed are left out; HTSIM=BINARY names a csg-htsim that you have built. All run in
+turn, the best of N runs counts; times are processor time, so other work on the machine has little effect.
+Prints tables in Markdown; --ledger writes them to xtask/measured/speed.toml, too.
 """
 
 import argparse
 import json
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -91,9 +93,11 @@ def ns2():
 
 
 def htsim():
-    """csg-htsim, built by hand as the README says."""
+    """htsim.cc, compiled by the user against csg-htsim as the README describes."""
     program = os.environ.get("HTSIM")
-    return [program] if program else None
+    if program and not os.access(program, os.X_OK):
+        sys.exit(f"HTSIM={program}: no program; README.md describes how to compile it")
+    return [str(Path(program).resolve())] if program else None
 
 
 class Program:
@@ -145,11 +149,24 @@ def part_of(workload, part):
 
 
 def table(head, rows):
-    print("| " + " | ".join(head) + " |")
-    print("|" + "---|" * len(head))
-    for row in rows:
-        print("| " + " | ".join(row) + " |")
-    print()
+    """A table in Markdown."""
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    lines += ["| " + " | ".join(row) + " |" for row in rows]
+    return "\n".join(lines) + "\n"
+
+
+def write_ledger(command, ratios, work):
+    """Replaces the tables of the comparison in the record of measurements; `cargo xtask docs` writes the page."""
+    place = ROOT / "xtask" / "measured" / "speed.toml"
+    text = place.read_text()
+    for title, content in [("Beside other simulators", ratios), ("The work of that comparison", work)]:
+        part = re.compile(
+            rf'(title = "{title}"\ncommand = ")[^\n]*("\nfigure = "[^\n]*"\ntable = \'\'\'\n).*?(\'\'\'\n)', re.S
+        )
+        text, count = part.subn(lambda m: m[1] + command + m[2] + content + m[3], text)
+        if count != 1:
+            sys.exit(f"{place} has no part {title!r}")
+    place.write_text(text)
 
 
 def main():
@@ -157,6 +174,7 @@ def main():
     arguments.add_argument("--runs", type=int, default=3)
     arguments.add_argument("--parts", default="")
     arguments.add_argument("--instructions", action="store_true")
+    arguments.add_argument("--ledger", action="store_true")
     arguments.add_argument("workloads", nargs="*", default=[])
     asked = arguments.parse_args()
     for word in filter(None, asked.parts.split(",")):
@@ -194,19 +212,37 @@ def main():
                              stdout=subprocess.PIPE).stdout.strip()
     cpu = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo")
                 if line.startswith("model name")), platform.processor())
-    print(f"Ackclock {version}; {os.cpu_count()} cores of {cpu}; best of {asked.runs}\n")
+    load = ", ".join(f"{load:.1f}" for load in os.getloadavg())
+    print(f"Ackclock {version}; {os.cpu_count()} cores of {cpu}; load {load}; best of {asked.runs}\n")
 
     others = [program.name for program in programs[1:]]
-    print("How many times Ackclock's processor time for a data segment with its ACKs:\n")
+    print("Processor time for a segment as a multiple of Ackclock's in the same run:\n")
     rows = []
     for workload in workloads:
         ours = best[workload, "Ackclock"]["ns"]
         of = lambda name: best.get((workload, name))
         cells = [f"{of(name)['ns'] / ours:.1f}" if of(name) else "–" for name in others]
         rows.append([f"{workload}, {TITLES[workload]}", *cells])
-    table(["", *others], rows)
+    ratios = table(["", *others], rows)
+    print(ratios)
 
-    print("What each did:\n")
+    rows = []
+    for workload in workloads:
+        cells = []
+        for program in programs:
+            done = best.get((workload, program.name))
+            is_counted = program.name not in ["csg-htsim", "ns-3 3.37"]
+            retransmitted = number(done["retransmitted"]) if done and is_counted else "–"
+            figures = done and f"{number(done['segments'])}, {retransmitted}, {number(done['ns'])}"
+            cells.append(figures or "–")
+        rows.append([f"{workload}, {part_of(workload, PARTS[workload])}", *cells])
+    work = table(["segments, retransmitted, ns/segment", *[program.name for program in programs]], rows)
+    if asked.ledger:
+        used = [f"HTSIM=htsim {HERE.relative_to(ROOT)}/compare.py" if "csg-htsim" in others
+                else f"{HERE.relative_to(ROOT)}/compare.py", f"--runs {asked.runs}"]
+        write_ledger(" ".join(used), ratios, work)
+
+    print("Work of each:\n")
     rows = []
     for workload in workloads:
         for program in programs:
@@ -222,7 +258,7 @@ def main():
                 number(done["ns"]), number(count) if count else "–",
             ])
     head = ["workload", "program", "segments", "retransmitted", "goodput", "ns/segment"]
-    table([*head, "instructions/segment"], rows)
+    print(table([*head, "instructions/segment"], rows))
 
 
 if __name__ == "__main__":

@@ -1,12 +1,12 @@
 // The workloads W1 to W5 (crates/simtest/src/workloads.rs) in csg-htsim: `htsim W1 0.1`, `htsim W5 50`.
 //
 // The number is the part of the usual duration, of W5 the number of transfers, which follow each
-// other in one simulation. The last line printed has, parted by tabs: data segments, segments sent
-// again (not known to csg-htsim: 0), bytes delivered, virtual seconds, nanoseconds of processor time
+// other in one simulation. The last line printed has, separated by tabs: data segments, segments
+// retransmitted (unknown to csg-htsim: 0), bytes delivered, virtual seconds, nanoseconds of processor time
 // without making the network.
 //
 // A packet is what one segment has on the wire: csg-htsim's packets have no headers. Its receivers
-// acknowledge every packet, so the way back carries twice the ACKs of the other programs.
+// acknowledge every packet, so the return path carries twice the ACKs of the other programs.
 
 #include "config.h"
 #include "eventlist.h"
@@ -24,8 +24,8 @@
 namespace {
 
 constexpr int PACKET = 1500;
-// What a Linux sender with the usual net.ipv4.tcp_wmem keeps under way: see the README.
-constexpr uint32_t MOST_UNDER_WAY = 1820u * PACKET;
+// What a Linux sender with the usual net.ipv4.tcp_wmem keeps in flight: see the README.
+constexpr uint32_t MOST_IN_FLIGHT = 1820u * PACKET;
 
 uint64_t cpu_nanos() {
     timespec now;
@@ -69,7 +69,7 @@ struct World {
     void flow(route_t* out, route_t* back, simtime_picosec start, uint64_t bytes) {
         auto source = new TcpSrc(nullptr, nullptr, events);
         auto sink = new TcpSink();
-        source->_maxcwnd = MOST_UNDER_WAY;
+        source->_maxcwnd = MOST_IN_FLIGHT;
         source->set_ssthresh(0xffffffff);
         if (bytes > 0) source->set_flowsize(bytes);
         timers.registerTcp(*source);
