@@ -10,6 +10,7 @@ use diagnose::rules::{size, time};
 use diagnose::{Analysis, Limiter};
 use ingest::diagnosis::{DiagnosisReport, TriedCure};
 use ingest::inputs::{InputFile, ReadMode};
+use runner::workers::Workers;
 use units::Duration;
 
 /// Its file.
@@ -57,7 +58,7 @@ pub(crate) fn draw(root: &Path) -> Result<String, String> {
     let mode = ReadMode::default();
     let mut report = DiagnosisReport::read_with(vec![source], whatif::MOST_PACKETS, mode)
         .map_err(|error| error.to_string())?;
-    whatif::try_worst(&mut report);
+    whatif::try_worst(&mut report, &Workers::one());
     let file = report.files.first().ok_or("no file")?;
     let judged = file.connections.first().ok_or("no connection")?;
     let cure = judged.cures.first().ok_or("no cure was tried")?;

@@ -3,6 +3,8 @@
 use std::fs::File;
 use std::io::{self, BufReader, Read};
 
+use ::runner::stop::NEVER;
+use ::runner::workers::Workers;
 use ::whatif::{WhatIf, WhatIfError, WhatIfRequest, scenario_of};
 use diagnose::AnalysisSettings;
 use ingest::diagnosis::{DiagnosisReport, TextStyle};
@@ -50,7 +52,7 @@ pub(crate) fn diagnose_files(
             return Err(PyValueError::new_err(format!("there is no connection {flow}")));
         }
         if tries_cures {
-            ::whatif::try_worst(&mut report);
+            ::whatif::try_worst(&mut report, &Workers::new(threads(), &NEVER));
         }
         let text = report.text(TextStyle { limit: SHOWN, look: ReportStyle::Plain });
         let mut cards = Vec::new();
@@ -75,7 +77,8 @@ pub(crate) fn whatif(
     let answer = watch(py, file.size, None, |watched| {
         let (stream, others) = stream(file.source(watched), flow)?;
         let others: Vec<_> = others.iter().collect();
-        Ok::<_, PyErr>(WhatIf::until(&stream, &others, &question, watched.stop(), None))
+        let workers = Workers::new(threads(), watched.stop());
+        Ok::<_, PyErr>(WhatIf::on(&stream, &others, &question, &workers, None))
     })??;
     match answer {
         Ok(answer) => Ok((answer.to_json(), answer.to_text())),

@@ -60,7 +60,7 @@ pub(crate) fn reproduce(
 }
 
 /// As many threads as the machine has processors.
-fn threads() -> NonZeroUsize {
+pub(crate) fn threads() -> NonZeroUsize {
     std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
 }
 

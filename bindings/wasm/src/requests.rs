@@ -5,6 +5,7 @@ use std::io::Read;
 use diagnose::AnalysisSettings;
 use ingest::diagnosis::{DiagnosisReport, TextStyle};
 use ingest::inputs::{self, CapturedConnection, InputFile};
+use runner::workers::Workers;
 use scenario::{ReportStyle, ScenarioError};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -195,7 +196,7 @@ impl Engine {
         let sources = sources.map(|(name, number)| InputFile { name, bytes: open(number) });
         let mut report = DiagnosisReport::read(sources.collect(), true)?;
         if cures {
-            whatif::try_worst(&mut report);
+            whatif::try_worst(&mut report, &Workers::one());
         }
         let json = report.json(limit);
         let text = report.text(TextStyle { limit: limit.min(10), look: ReportStyle::Plain });

@@ -279,6 +279,9 @@ pub(crate) struct DiagnoseArgs {
     /// 256 MiB
     #[arg(long)]
     pub(crate) no_cures: bool,
+    /// Threads [default: as many as processors]
+    #[arg(short = 'j', long, value_name = "N")]
+    pub(crate) jobs: Option<NonZeroUsize>,
     /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,

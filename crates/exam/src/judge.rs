@@ -4,6 +4,7 @@ use diagnose::AnalysisSettings;
 use diagnose::rules::{Finding, Severity};
 use ingest::diagnosis::{DiagnosisReport, Prediction};
 use ingest::inputs::{self, InputFile, ReadMode};
+use runner::workers::Workers;
 use units::Duration;
 use whatif::{WhatIf, WhatIfError, WhatIfRequest};
 
@@ -137,7 +138,7 @@ fn judge_captures(case: &RunCase) -> Result<Answer, String> {
     let streams = reading.streams.clone();
     let mut report = DiagnosisReport::of(reading);
     // As `ackclock diagnose` does: the costs of its findings are those that simulations show.
-    whatif::try_worst(&mut report);
+    whatif::try_worst(&mut report, &Workers::one());
     let report = report;
     // The transfer's client has the first port of the first flow.
     let is_transfer = |port: u16| port == 49_152;

@@ -32,7 +32,7 @@ pub struct RecordedTransfer<'a> {
 }
 
 /// A fitted transfer. Times are in ns.
-pub trait FittedTransfer {
+pub trait FittedTransfer: Send + Sync {
     /// What was recorded, and the basis of the estimates.
     fn recorded(&self) -> RecordedTransfer<'_>;
     /// Bytes delivered.

@@ -22,6 +22,7 @@ mod host;
 mod joined;
 mod json;
 mod judged;
+mod judged_connection;
 mod junit;
 mod kernel;
 mod limits;
@@ -37,13 +38,15 @@ mod verdict_line;
 mod verdicts;
 mod wireshark;
 
+use core::convert::Infallible;
 use std::borrow::Cow;
 
 use diagnose::quic::rules::quic_rule;
-use diagnose::rules::{Finding, Neighbours, Proof, Severity, is_judged, rule};
+use diagnose::rules::{Finding, Neighbours, Proof, Severity, rule};
 use diagnose::{Analysis, AnalysisSettings, Diagnosis};
 use packet::Dir;
 use packet::wire::Endpoints;
+use runner::workers::Workers;
 
 use crate::inputs::{
     self, CapturedConnection, CapturedQuicConnection, File, InputFile, QuicPair, ReadError,
@@ -66,14 +69,17 @@ pub use text::{TextStyle, finding_text, guess_text, limiter_letter};
 
 use beside::QuicBesideReport;
 use both_ends::QuicPairReport;
-use exchange::{ExchangeSummary, Exchanges};
+use exchange::Exchanges;
 use help::choose_help;
 use joined::CapturePairReport;
-use selection::code_bit;
+use judged_connection::JudgedConnection;
 use units::Duration;
 
 /// Most packets of a connection that are kept for the graphs of a page.
 pub const PACKETS_OF_PAGES: usize = 1_000_000;
+
+/// Connections that are diagnosed at once: their diagnoses are in memory together.
+const BATCH: usize = 4_096;
 
 /// Diagnosed connections by file.
 #[derive(Debug)]
@@ -262,12 +268,31 @@ impl DiagnosisReport {
         packets: usize,
         mode: ReadMode<'_>,
     ) -> Result<Self, ReadError> {
+        Self::read_on(sources, packets, mode, &Workers::one())
+    }
+
+    /// Reads files as [`read_with`](Self::read_with) does, and diagnoses their connections on the threads of `workers`.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn read_on(
+        sources: Vec<InputFile<'_>>,
+        packets: usize,
+        mode: ReadMode<'_>,
+        workers: &Workers<'_>,
+    ) -> Result<Self, ReadError> {
         let settings = AnalysisSettings { turns: fit::MAX_EVENTS, packets };
-        Ok(Self::of(inputs::read_with(sources, settings, mode)?))
+        Ok(Self::on(inputs::read_with(sources, settings, mode)?, workers))
     }
 
     /// Diagnoses all connections that were read.
-    pub fn of(mut reading: Reading) -> Self {
+    pub fn of(reading: Reading) -> Self {
+        Self::on(reading, &Workers::one())
+    }
+
+    /// Diagnoses all connections that were read, on the threads of `workers`: the report is the same for any number of
+    /// them.
+    pub fn on(mut reading: Reading, workers: &Workers<'_>) -> Self {
         for (log, view) in reading.quic_pairs.iter().flat_map(QuicPair::views) {
             if let Some(connection) = reading.quic.get_mut(log) {
                 connection.analysis.add_peer_view(view);
@@ -303,43 +328,21 @@ impl DiagnosisReport {
             let streams = streams.split_off(streams.partition_point(|one| one.file < number));
             let neighbours = neighbours(&streams);
             let mut exchanges = Exchanges::default();
-            let judge = |stream: CapturedConnection| {
-                let beside = neighbours_at_point(&neighbours, &stream);
-                let analysis = stream.analysis();
-                let diagnosis = Diagnosis::of(&analysis, beside);
-                let (primary, cost) = (diagnosis.primary, diagnosis.primary_cost());
-                let kind = diagnosis.primary_kind();
-                let failed = diagnosis.failed();
-                let codes = diagnosis.findings.iter().map(|found| code_bit(found.code));
-                let (bytes, duration, goodput_bps, codes) = (
-                    analysis.bytes(),
-                    analysis.duration(),
-                    (analysis.goodput() * 8.0) as u64,
-                    codes.fold(0, |set, bit| set | bit),
-                );
-                let other = Diagnosis::of_other_direction(&analysis, beside);
-                let other = other.iter().flat_map(|other| &other.findings);
-                let codes = other.fold(codes, |set, found| set | code_bit(found.code));
-                exchanges.add(analysis.stream, ExchangeSummary::of(&analysis));
-                let is_judged = is_judged(&analysis);
-                drop(analysis);
-                ConnectionReport {
-                    stream,
-                    primary,
-                    kind,
-                    failed,
-                    cost,
-                    noted: diagnosis.cost(),
-                    bytes,
-                    duration,
-                    goodput_bps,
-                    cures: Vec::new(),
-                    proof: Proof::default(),
-                    codes,
-                    is_judged,
+            let mut streams = streams.into_iter();
+            loop {
+                let batch: Vec<_> = streams.by_ref().take(BATCH).collect();
+                if batch.is_empty() {
+                    break;
                 }
-            };
-            file.connections = streams.into_iter().map(judge).collect();
+                let judge = |stream: &CapturedConnection| {
+                    Ok::<_, Infallible>(JudgedConnection::of(stream, &neighbours))
+                };
+                let Ok(judged) = workers.map(&batch, judge);
+                for (stream, judged) in batch.into_iter().zip(judged) {
+                    exchanges.add(stream.stream(), judged.exchange);
+                    file.connections.push(judged.report(stream));
+                }
+            }
             file.connections.sort_by_key(|one| core::cmp::Reverse(one.rank()));
             exchanges.sort();
             file.exchanges = exchanges;

@@ -1,7 +1,7 @@
 //! The requested alternatives.
 
 use fit::{FittedTransfer, LossPattern, PathDoubt, WordError};
-use runner::stop::StopFlag;
+use runner::workers::Workers;
 use tcp::knobs::find;
 use tcp::profile::TcpProfile;
 
@@ -73,7 +73,7 @@ pub(crate) struct FittedPath<'a> {
     pub(crate) best: &'a BestSender<'a>,
     /// All that were simulated, the best first.
     pub(crate) senders: &'a [Candidate],
-    pub(crate) stop: StopFlag<'a>,
+    pub(crate) workers: &'a Workers<'a>,
     pub(crate) kernels: Option<&'a KernelRunner<'a>>,
 }
 
@@ -90,16 +90,16 @@ impl FittedPath<'_> {
         &self,
         question: &WhatIfRequest,
     ) -> Result<Vec<Alternative>, WhatIfError> {
-        let mut alternatives = Vec::new();
+        let mut requested: Vec<(NamedSender<'_>, &[String])> = Vec::new();
         for name in &question.compare {
-            alternatives.push(self.alternative(compared_sender(name, self.best), &[])?);
+            requested.push((compared_sender(name, self.best), &[]));
         }
         if !question.set.is_empty() || question.sender.is_some() {
             let sender = question.sender.as_deref().map(|name| compared_sender(name, self.best));
             let sender = sender.unwrap_or_else(|| self.sender_with(&question.set));
-            alternatives.push(self.alternative(sender, &question.set)?);
+            requested.push((sender, &question.set));
         }
-        Ok(alternatives)
+        self.workers.map(&requested, |&(sender, set)| self.alternative(sender, set))
     }
 
     /// The best sender that has the changed knobs, if its system is unknown.
@@ -118,13 +118,21 @@ impl FittedPath<'_> {
         core::iter::once(best).chain(others).find(|one| has(one.0)).unwrap_or(best)
     }
 
+    /// The results of the seeds from 1 to `most`, in their order.
+    fn seeds<R: Send>(
+        &self,
+        most: u64,
+        run: impl Fn(u64) -> Result<R, WhatIfError> + Sync,
+    ) -> Result<Vec<R>, WhatIfError> {
+        self.workers.map(&(1..=most).collect::<Vec<_>>(), |&seed| run(seed))
+    }
+
     /// Whether the recorded sender takes about its time with as many losses at random.
     fn is_as_random(&self, fitted: &dyn FittedTransfer) -> Result<bool, WhatIfError> {
-        let mut times = Vec::new();
-        for seed in 1..=CHECKS {
+        let mut times = self.seeds(CHECKS, |seed| {
             let text = fitted.scenario(self.best.profile, self.best.cc, LossPattern::Random, seed);
-            times.push(simulate(&text, &[], fitted, self.stop)?.0.time_s);
-        }
+            Ok(simulate(&text, &[], fitted, self.workers.stop())?.0.time_s)
+        })?;
         times.sort_by(f64::total_cmp);
         let median = times[times.len() / 2];
         let recorded = self.best.time_s;
@@ -139,7 +147,7 @@ impl FittedPath<'_> {
         let path = paths.nth(number).filter(|one| one.0 == doubt);
         let Some((_, path)) = path else { return Ok(true) };
         let text = path.scenario(self.best.profile, self.best.cc, LossPattern::Same, 1);
-        let time_s = simulate(&text, &[], self.fitted, self.stop)?.0.time_s;
+        let time_s = simulate(&text, &[], self.fitted, self.workers.stop())?.0.time_s;
         Ok((time_s / self.best.time_s - 1.0).abs() <= MAX_OTHER_ERROR)
     }
 
@@ -176,38 +184,38 @@ impl FittedPath<'_> {
         };
         let run_with = |fitted: &dyn FittedTransfer, pattern, seed| {
             let text = fitted.scenario(sender.0, sender.1, pattern, seed);
-            let simulated = simulate(&text, &changes, fitted, self.stop);
+            let simulated = simulate(&text, &changes, fitted, self.workers.stop());
             simulated.map_err(|error| at_given_text(error, &settings))
         };
         let run = |fitted: &dyn FittedTransfer, seed| run_with(fitted, pattern, seed);
-        let mut courses = Vec::new();
-        for seed in 1..=seeds {
-            courses.push((run(fitted, seed)?, seed));
-        }
+        let mut courses = self.seeds(seeds, |seed| Ok((run(fitted, seed)?, seed)))?;
         let time = |course: &SimulatedTransfer| course.0.time_s;
         courses.sort_by(|(a, _), (b, _)| time(a).total_cmp(&time(b)));
         let mut spread_s = (time(&courses[0].0), time(&courses[courses.len() - 1].0));
         let is_uncertain = is_unlike && is_same;
-        for seed in (1..=CHECKS).filter(|_| is_uncertain) {
-            let time_s = time(&run_with(fitted, LossPattern::Random, seed)?);
+        let checks = if is_uncertain { CHECKS } else { 0 };
+        let checked =
+            self.seeds(checks, |seed| Ok(time(&run_with(fitted, LossPattern::Random, seed)?)))?;
+        for time_s in checked {
             spread_s = (spread_s.0.min(time_s), spread_s.1.max(time_s));
         }
         let ((middle, progress), seed) = courses.swap_remove(courses.len() / 2);
-        let mut others = Vec::new();
-        for (number, (doubt, other)) in fitted.other_paths().into_iter().enumerate() {
+        let is_given = |doubt| {
             let key = match doubt {
                 PathDoubt::Rate => "link.rate=",
                 PathDoubt::Queue | PathDoubt::Others => BUFFER,
             };
-            if changes.iter().any(|change| change.contains(key)) {
-                continue;
-            }
-            let time_s = time(&run(&*other, seed)?);
+            changes.iter().any(|change| change.contains(key))
+        };
+        let mut others: Vec<_> = fitted.other_paths().into_iter().enumerate().collect();
+        others.retain(|(_, (doubt, _))| !is_given(*doubt));
+        let others = self.workers.map(&others, |&(number, (doubt, ref other))| {
+            let time_s = time(&run(&**other, seed)?);
             // The slowest rate is one that the recording allows.
-            if doubt != PathDoubt::Queue || self.allows(number, doubt)? {
-                others.push((doubt, time_s));
-            }
-        }
+            let is_allowed = doubt != PathDoubt::Queue || self.allows(number, doubt)?;
+            Ok(is_allowed.then_some((doubt, time_s)))
+        })?;
+        let others: Vec<_> = others.into_iter().flatten().collect();
         let text = fitted.scenario(sender.0, sender.1, pattern, seed);
         let kernel = with_kernels(&text, &changes, fitted, self.kernels)?;
         let what = match set {

@@ -9,6 +9,7 @@ mod alternatives;
 mod answer;
 mod cures;
 mod curve;
+mod hypotheses;
 mod page;
 mod prediction;
 mod quic;
@@ -31,7 +32,7 @@ use tcp::profile::{Family, TcpProfile};
 
 use ingest::diagnosis::Prediction;
 use ingest::inputs::CapturedConnection;
-use runner::stop::{NEVER, StopFlag};
+use runner::workers::Workers;
 use scenario::ScenarioError;
 
 use alternatives::{FittedPath, called};
@@ -194,7 +195,7 @@ pub struct Alternative {
 }
 
 /// Runs a scenario with real kernels as its Linux hosts.
-pub type KernelRunner<'a> = dyn Fn(&Scenario, &mut DeliveryCurve) -> Result<(), String> + 'a;
+pub type KernelRunner<'a> = dyn Fn(&Scenario, &mut DeliveryCurve) -> Result<(), String> + Sync + 'a;
 
 /// The result of a run, and its progress.
 type SimulatedTransfer = (TransferResult, TransferProgress);
@@ -246,24 +247,26 @@ impl WhatIf {
         others: &[&CapturedConnection],
         question: &WhatIfRequest,
     ) -> Result<Self, WhatIfError> {
-        Self::until(stream, others, question, &NEVER, None)
+        Self::on(stream, others, question, &Workers::one(), None)
     }
 
-    /// Does the same as [`beside`](Self::beside); ends its runs once `stop` is set. `kernels` runs a scenario with real kernels: every sender of Linux is then run with them too, as a check of
-    /// the answer.
+    /// Does the same as [`beside`](Self::beside) on the threads of `workers`, and ends with them; the answer is the same
+    /// for any number of threads. `kernels` runs a scenario with real kernels: every sender of Linux is then run with
+    /// them too, as a check of the answer.
     ///
     /// # Errors
     /// [`WhatIfError`].
-    pub fn until(
+    pub fn on(
         stream: &CapturedConnection,
         others: &[&CapturedConnection],
         question: &WhatIfRequest,
-        stop: StopFlag<'_>,
+        workers: &Workers<'_>,
         kernels: Option<&KernelRunner<'_>>,
     ) -> Result<Self, WhatIfError> {
-        let Reproduction { fitted, mut answer, best } = reproduce(stream, others, stop, kernels)?;
+        let Reproduction { fitted, mut answer, best } =
+            reproduce(stream, others, workers, kernels)?;
         let senders = &answer.senders;
-        let path = FittedPath { fitted: &fitted, best: &best, senders, stop, kernels };
+        let path = FittedPath { fitted: &fitted, best: &best, senders, workers, kernels };
         answer.alternatives = path.requested(question)?;
         Ok(answer)
     }
@@ -271,25 +274,24 @@ impl WhatIf {
     /// Simulates the senders that may have been the recorded one, and ranks them.
     fn candidates<'a>(
         fitted: &dyn FittedTransfer,
-        senders: Vec<PossibleSender<'a>>,
-        stop: StopFlag<'_>,
+        senders: &[PossibleSender<'a>],
+        workers: &Workers<'_>,
         kernels: Option<&KernelRunner<'_>>,
     ) -> Result<(Self, BestSender<'a>), WhatIfError> {
-        let mut candidates = Vec::new();
-        for PossibleSender { profile, cc, shown_by_windows } in senders {
+        let candidate = |sender: &PossibleSender<'a>| {
+            let PossibleSender { profile, cc, shown_by_windows } = *sender;
             let text = fitted.scenario(profile, cc, LossPattern::Same, 1);
-            let (course, seen) = simulate(&text, &[], fitted, stop)?;
+            let (course, seen) = simulate(&text, &[], fitted, workers.stop())?;
             let kernel = with_kernels(&text, &[], fitted, kernels)?;
             let misfit = misfit(fitted.delivered(), &seen.delivered, fitted.bytes(), fitted.time());
             let shown_by_windows = shown_by_windows
                 .unwrap_or_else(|| windows_match(fitted.windows(), &seen.windows, fitted.bytes()));
             let sender = called((profile, cc));
-            candidates.push((
-                Candidate { sender, shown_by_windows, course, progress: seen, kernel, misfit },
-                profile,
-                cc,
-            ));
-        }
+            let candidate =
+                Candidate { sender, shown_by_windows, course, progress: seen, kernel, misfit };
+            Ok((candidate, profile, cc))
+        };
+        let mut candidates = workers.map(senders, candidate)?;
         // A stack that is not the default (FreeBSD's RACK) is preferred only if no default stack
         // explains the recording.
         let usual = |one: &Candidate| one.misfit <= MAX_MISFIT && !one.sender.contains("-rack-");

@@ -8,7 +8,7 @@ use ingest::diagnosis::Validity;
 use ingest::inputs::QuicConnection;
 use quic::flow_control::Windows;
 use quic::profile::QuicProfile;
-use runner::stop::{NEVER, StopFlag};
+use runner::workers::Workers;
 use tcp::profile::TcpProfile;
 
 use super::alternatives::{FittedPath, called};
@@ -182,26 +182,27 @@ impl WhatIf {
         connection: &QuicConnection,
         question: &WhatIfRequest,
     ) -> Result<Self, WhatIfError> {
-        Self::of_quic_until(connection, question, &NEVER)
+        Self::of_quic_on(connection, question, &Workers::one())
     }
 
-    /// Does the same as [`of_quic`](Self::of_quic); ends its runs once `stop` is set.
+    /// Does the same as [`of_quic`](Self::of_quic) on the threads of `workers`, and ends with them.
     ///
     /// # Errors
     /// [`WhatIfError`].
-    pub fn of_quic_until(
+    pub fn of_quic_on(
         connection: &QuicConnection,
         question: &WhatIfRequest,
-        stop: StopFlag<'_>,
+        workers: &Workers<'_>,
     ) -> Result<Self, WhatIfError> {
         let named = question.sender.as_deref();
-        let LoggedReproduction { fitted, mut answer, best } = reproduce(connection, named, stop)?;
+        let LoggedReproduction { fitted, mut answer, best } =
+            reproduce(connection, named, workers)?;
         let asked = WhatIfRequest { sender: None, ..question.clone() };
         answer.alternatives = if asked == WhatIfRequest::default() {
-            suggested(&fitted, &best, stop)?
+            suggested(&fitted, &best, workers)?
         } else {
             let senders = &[];
-            let path = FittedPath { fitted: &fitted, best: &best, senders, stop, kernels: None };
+            let path = FittedPath { fitted: &fitted, best: &best, senders, workers, kernels: None };
             path.requested(&asked)?
         };
         if fitted.fit.unfinished {
@@ -228,20 +229,18 @@ pub(crate) struct LoggedReproduction<'a> {
 pub(crate) fn reproduce<'a>(
     connection: &'a QuicConnection,
     named: Option<&'a str>,
-    stop: StopFlag<'_>,
+    workers: &Workers<'_>,
 ) -> Result<LoggedReproduction<'a>, WhatIfError> {
     let fitted = fit_of(connection, named).map_err(WhatIfError::Fit)?;
     let possible = possible(connection, named);
-    let senders = || {
-        let senders = possible.iter().map(|&(profile, cc)| PossibleSender {
-            profile,
-            cc: Some(cc),
-            shown_by_windows: None,
-        });
-        senders.collect()
-    };
+    let senders = possible.iter().map(|&(profile, cc)| PossibleSender {
+        profile,
+        cc: Some(cc),
+        shown_by_windows: None,
+    });
+    let senders: Vec<_> = senders.collect();
     let mut fitted = LoggedTransfer::of(fitted);
-    let (mut answer, mut best) = WhatIf::candidates(&fitted, senders(), stop, None)?;
+    let (mut answer, mut best) = WhatIf::candidates(&fitted, &senders, workers, None)?;
     let explained = fitted.fit.clone();
     let others = || explained.others(&connection.analysis, default_of(connection, named));
     let mut others = if best.error > MAX_OTHER_ERROR { others() } else { Vec::new() };
@@ -258,7 +257,7 @@ pub(crate) fn reproduce<'a>(
             break;
         }
         let other = LoggedTransfer { fit, seed };
-        let tried = WhatIf::candidates(&other, senders(), stop, None)?;
+        let tried = WhatIf::candidates(&other, &senders, workers, None)?;
         if tried.1.error < best.error {
             ((answer, best), fitted) = (tried, other);
         }
@@ -270,19 +269,22 @@ pub(crate) fn reproduce<'a>(
 fn suggested(
     fitted: &LoggedTransfer,
     best: &BestSender<'_>,
-    stop: StopFlag<'_>,
+    workers: &Workers<'_>,
 ) -> Result<Vec<super::Alternative>, WhatIfError> {
     let other = if best.cc == Some("newreno") { "cubic" } else { "newreno" };
-    let path = FittedPath { fitted, best, senders: &[], stop, kernels: None };
-    let mut alternatives = vec![path.alternative((best.profile, Some(other)), &[])?];
-    for cure in cures(&fitted.fit) {
-        let changed = cure.fit.map(|fit| LoggedTransfer { fit, ..*fitted });
+    let path = FittedPath { fitted, best, senders: &[], workers, kernels: None };
+    let cures = cures(&fitted.fit).into_iter().map(Some);
+    let tried: Vec<_> = core::iter::once(None).chain(cures).collect();
+    workers.map(&tried, |cure| {
+        let Some(cure) = cure else {
+            return path.alternative((best.profile, Some(other)), &[]);
+        };
+        let changed = cure.fit.clone().map(|fit| LoggedTransfer { fit, ..*fitted });
         let path = FittedPath { fitted: changed.as_ref().unwrap_or(fitted), ..path };
         let mut one = path.alternative((best.profile, best.cc), &cure.set)?;
         if let Some(label) = cure.label {
             one.what = format!("{} {label}", called((best.profile, best.cc)));
         }
-        alternatives.push(one);
-    }
-    Ok(alternatives)
+        Ok(one)
+    })
 }

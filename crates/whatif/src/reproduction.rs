@@ -3,7 +3,7 @@
 use diagnose::Analysis;
 use fit::{FlowBeside, LossPattern, PathFit, PeerSystem, WayBackFit, WritePattern};
 use ingest::inputs::CapturedConnection;
-use runner::stop::StopFlag;
+use runner::workers::Workers;
 
 use super::alternatives::NamedSender;
 use super::send_trace::{SendTrace, send_trace};
@@ -75,11 +75,11 @@ pub(crate) fn senders(system: PeerSystem) -> &'static [(&'static str, Option<&'s
 pub(crate) fn reproduce(
     stream: &CapturedConnection,
     others: &[&CapturedConnection],
-    stop: StopFlag<'_>,
+    workers: &Workers<'_>,
     kernels: Option<&KernelRunner<'_>>,
 ) -> Result<Reproduction, WhatIfError> {
     let fitted = PathFit::of(&stream.analysis()).map_err(WhatIfError::Fit)?;
-    let trials = Trials { reported: reported(stream), stop };
+    let trials = Trials { reported: reported(stream), workers };
     let simple = fitted.without_conversation();
     let mut best = trials.of(fitted, None)?;
     if let Some(simple) = simple.filter(|_| best.best.error > MAX_OTHER_MISFIT) {
@@ -143,7 +143,7 @@ impl Reproduction {
 struct Trials<'a> {
     /// Senders that match the recorded windows.
     reported: Vec<(&'static str, Option<&'static str>)>,
-    stop: StopFlag<'a>,
+    workers: &'a Workers<'a>,
 }
 
 impl Trials<'_> {
@@ -167,7 +167,8 @@ impl Trials<'_> {
             cc,
             shown_by_windows: Some(self.reported.contains(&(profile, cc))),
         });
-        let (answer, best) = WhatIf::candidates(&fitted, senders.collect(), self.stop, kernels)?;
+        let senders: Vec<_> = senders.collect();
+        let (answer, best) = WhatIf::candidates(&fitted, &senders, self.workers, kernels)?;
         Ok(Reproduction { fitted, answer, best })
     }
 
@@ -177,7 +178,7 @@ impl Trials<'_> {
 
     fn trace_of(&self, fitted: &PathFit, best: &BestSender<'_>) -> Result<SendTrace, WhatIfError> {
         let text = fitted.scenario(best.profile, best.cc, LossPattern::Same, 1);
-        send_trace(&text, fitted.mss, self.stop)
+        send_trace(&text, fitted.mss, self.workers.stop())
     }
 
     /// A sender whose buffer holds no more than was in flight, where the simulated one sends more or faster.
@@ -249,16 +250,13 @@ impl Trials<'_> {
         if now.fitted.window.is_some() || !now.is_faster() {
             return Ok(None);
         }
-        let mut nearest: Option<Reproduction> = None;
-        for window in now.fitted.unscaled_windows() {
+        let windows: Vec<u64> = now.fitted.unscaled_windows().into_iter().collect();
+        let trials = self.workers.map(&windows, |&window| {
             let trial = self.of(now.fitted.with_window(window), None)?;
             // What of the buffer is window depends on the sizes of packets.
-            let trial = self.with_receive_buffer(&trial)?.unwrap_or(trial);
-            if nearest.as_ref().is_none_or(|best| trial.best.error < best.best.error) {
-                nearest = Some(trial);
-            }
-        }
-        Ok(nearest.filter(|one| one.best.error <= MAX_OTHER_MISFIT))
+            Ok(self.with_receive_buffer(&trial)?.unwrap_or(trial))
+        })?;
+        Ok(nearest(trials).filter(|one| one.best.error <= MAX_OTHER_MISFIT))
     }
 
     /// A link on the way of the ACKs with the rate that takes the recorded time, where they were seen to wait.
@@ -342,8 +340,9 @@ impl Trials<'_> {
         if !now.fitted.is_marked {
             return Ok(None);
         }
-        let mut nearest: Option<Reproduction> = None;
-        for interval in [now.fitted.rtt, USUAL_INTERVAL] {
+        let intervals = [now.fitted.rtt, USUAL_INTERVAL];
+        let trials = self.workers.map(&intervals, |&interval| {
+            let mut nearest: Option<Reproduction> = None;
             let (mut low, mut high) = TARGETS;
             for _ in 0..TRIALS {
                 let target = (low as f64 * high as f64).sqrt() as u64;
@@ -359,7 +358,9 @@ impl Trials<'_> {
                     nearest = Some(trial);
                 }
             }
-        }
+            Ok(nearest)
+        })?;
+        let nearest = nearest(trials.into_iter().flatten());
         nearest.map(|one| self.of(one.fitted, None)).transpose()
     }
 
@@ -390,17 +391,13 @@ impl Trials<'_> {
         }
         let Some(rate) = now.fitted.rate_of_all(&beside) else { return Ok(None) };
         let rates = [Some(rate), now.fitted.rate_at_most.filter(|&all| all != rate)];
-        let mut nearest: Option<Reproduction> = None;
-        for rate in rates.into_iter().flatten() {
-            for is_full in [false, true] {
-                let trial = self.of(now.fitted.with_beside(beside.clone(), rate, is_full), None)?;
-                if nearest.as_ref().is_none_or(|best| trial.best.error < best.best.error) {
-                    nearest = Some(trial);
-                }
-            }
-        }
+        let rates = rates.into_iter().flatten();
+        let paths: Vec<_> = rates.flat_map(|rate| [(rate, false), (rate, true)]).collect();
+        let trials = self.workers.map(&paths, |&(rate, is_full)| {
+            self.of(now.fitted.with_beside(beside.clone(), rate, is_full), None)
+        })?;
         let limit = MAX_OTHER_MISFIT.max(now.best.error);
-        Ok(nearest.filter(|one| one.best.error <= limit))
+        Ok(nearest(trials).filter(|one| one.best.error <= limit))
     }
 
     /// A receiver with another buffer, where the one that its window shows makes the simulated sender faster or slower:
@@ -452,15 +449,19 @@ impl Trials<'_> {
             if !fitted.may_be_full(buffer) {
                 continue;
             }
-            let queue = fitted.with_full_queue(buffer);
-            let found = self.trace_of(&queue, &now.best)?.retransmitted;
-            queues.push((found.abs_diff(trace.retransmitted), found, queue));
+            queues.push(fitted.with_full_queue(buffer));
         }
+        let found = |queue: &PathFit| Ok(self.trace_of(queue, &now.best)?.retransmitted);
+        let found = self.workers.map(&queues, found)?;
+        let queues = found.into_iter().zip(queues);
+        let mut queues: Vec<_> = queues
+            .map(|(found, queue)| (found.abs_diff(trace.retransmitted), found, queue))
+            .collect();
         queues.sort_by_key(|one| one.0);
         let alike = queues.into_iter().filter(|one| is_as_many(one.1, trace.retransmitted));
+        let alike: Vec<PathFit> = alike.take(MOST_QUEUES).map(|(.., queue)| queue).collect();
         let mut best: Option<Reproduction> = None;
-        for (.., queue) in alike.take(MOST_QUEUES) {
-            let other = self.of(queue, None)?;
+        for other in self.workers.map(&alike, |queue| self.of(queue.clone(), None))? {
             if best.as_ref().is_none_or(|best| other.best.misfit < best.best.misfit) {
                 best = Some(other);
             }
@@ -468,6 +469,11 @@ impl Trials<'_> {
         let limit = MAX_OTHER_MISFIT.max(now.best.misfit);
         Ok(best.filter(|other| other.best.misfit <= limit))
     }
+}
+
+/// The first of those with the least error.
+fn nearest(trials: impl IntoIterator<Item = Reproduction>) -> Option<Reproduction> {
+    trials.into_iter().reduce(|best, one| if one.best.error < best.best.error { one } else { best })
 }
 
 /// Whether two numbers of losses differ by a quarter at most, or by one.

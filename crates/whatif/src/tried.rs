@@ -1,23 +1,25 @@
 //! The cures of a finding, tried in a simulation of the recorded transfer.
 
-use diagnose::rules::{
-    FoundLimit, LossProcess, Proof, ProvenCost, rate as bits, size as bytes, time,
-};
-use fit::{FitError, PathFit, PeerSystem, PolicerFit, WayBackFit, WritePattern};
+use core::convert::Infallible;
+use std::collections::BTreeMap;
+
+use diagnose::rules::{LossProcess, Proof, ProvenCost};
+use fit::{FitError, PathFit, PolicerFit, WritePattern};
 use ingest::diagnosis::{Prediction, TriedCure, Validity};
 use ingest::inputs::CapturedConnection;
 use packet::Dir;
-use runner::stop::StopFlag;
+use runner::workers::Workers;
 use tcp::profile::Family;
 use units::Duration;
 
 use super::alternatives::FittedPath;
+use super::hypotheses::hypotheses;
 use super::reproduction::{Reproduction, reproduce};
 use super::{BestSender, MAX_MISFIT, WhatIfError};
 
 /// Default maximum of the receive buffers of Linux (`tcp_init` of Linux 6.18), and the largest buffer of scenarios.
 const LEAST_BUFFER: u64 = 6 << 20;
-const MOST_BUFFER: u64 = 1 << 30;
+pub(super) const MOST_BUFFER: u64 = 1 << 30;
 /// How many bandwidth-delay products a larger buffer holds: Linux keeps a part of it for overhead, and losses are
 /// repaired meanwhile.
 const BUFFERED_PRODUCTS: u64 = 4;
@@ -101,13 +103,13 @@ pub fn try_cures(
     stream: &CapturedConnection,
     others: &[&CapturedConnection],
     findings: &[TriedFinding],
-    stop: StopFlag<'_>,
+    workers: &Workers<'_>,
 ) -> TriedCures {
     let mut tried = TriedCures::default();
     // Findings without such cures are not tried.
     let findings: Vec<_> = findings.iter().filter(|one| HAS_CURES.contains(&one.code)).collect();
     let first = findings.first().map(|one| one.code);
-    let Reproduction { fitted, answer, best } = match reproduce(stream, others, stop, None) {
+    let Reproduction { fitted, answer, best } = match reproduce(stream, others, workers, None) {
         Ok(reproduction) => reproduction,
         Err(WhatIfError::Fit(FitError::NoPackets) | WhatIfError::Run(_)) => return tried,
         Err(error) => {
@@ -116,10 +118,27 @@ pub fn try_cures(
         }
     };
     let senders = &answer.senders;
-    let path = FittedPath { fitted: &fitted, best: &best, senders, stop, kernels: None };
+    let path = FittedPath { fitted: &fitted, best: &best, senders, workers, kernels: None };
     let recorded_s = answer.recorded.time_s;
     // An application that writes by a clock ends when that does: what it waits for in between costs its end nothing.
     let is_clocked = fitted.conversation.is_none() && fitted.writes != WritePattern::Bulk;
+    let sender = (best.profile, best.cc);
+    // The time with a change, and what it is worth; `None` without a result.
+    let simulated = |set: &String| {
+        let found = path.alternative(sender, core::slice::from_ref(set)).ok();
+        Ok::<_, Infallible>(found.map(|found| (found.course.time_s, found.prediction)))
+    };
+    // The changes whose runs depend on no other's: all of the first finding, one of each other.
+    let mut independent: Vec<String> = Vec::new();
+    for (number, one) in findings.iter().enumerate() {
+        let cures = cures(one, &fitted, &best).into_iter();
+        match number {
+            0 => independent.extend(cures.map(|cure| cure.set)),
+            _ => independent.extend(cures.filter(|cure| cure.removes).map(|cure| cure.set).take(1)),
+        }
+    }
+    let Ok(found) = workers.map(&independent, simulated);
+    let found: BTreeMap<String, _> = independent.into_iter().zip(found).collect();
     let mut removed: Vec<(String, Duration)> = Vec::new();
     for (number, one) in findings.iter().enumerate() {
         let mut proven = None;
@@ -139,10 +158,8 @@ pub fn try_cures(
             if number > 0 && (!removes || proven.is_some()) {
                 continue;
             }
-            let sender = (best.profile, best.cc);
-            let Ok(found) = path.alternative(sender, core::slice::from_ref(&set)) else { continue };
-            let duration_s = found.course.time_s;
-            let prediction = found.prediction;
+            let Ok(found) = found.get(&set).map_or_else(|| simulated(&set), |one| Ok(one.clone()));
+            let Some((duration_s, prediction)) = found else { continue };
             if removes {
                 tried.carried(&fitted, duration_s, prediction.validity);
             }
@@ -179,24 +196,24 @@ pub fn try_cures(
     }
     tried.proof.losses = outages(&fitted, &path, &tried).or_else(|| losses(&fitted, &best));
     // A small transfer waits for its user more often than for a limit.
-    let hypotheses = (fitted.bytes >= LEAST_BYTES).then(|| hypotheses(&fitted));
-    for (limit, set) in hypotheses.into_iter().flatten() {
-        // What a finding explains is that finding's.
-        let is_known = findings.iter().any(|one| one.code == limit.code)
-            || removed.iter().any(|before| before.0 == set);
-        if is_known || best.error > MAX_ERROR {
+    let is_tried = fitted.bytes >= LEAST_BYTES && best.error <= MAX_ERROR;
+    let mut hypotheses = if is_tried { hypotheses(&fitted) } else { Vec::new() };
+    // What a finding explains is that finding's.
+    hypotheses.retain(|(limit, set)| {
+        !findings.iter().any(|one| one.code == limit.code)
+            && !removed.iter().any(|before| before.0 == *set)
+    });
+    let Ok(found) = workers.map(&hypotheses, |(_, set)| simulated(set));
+    for ((limit, _), found) in hypotheses.into_iter().zip(found) {
+        let Some((time_s, prediction)) = found else { continue };
+        if prediction.why == super::alternatives::OTHER_LOSSES {
             continue;
         }
-        let sender = (best.profile, best.cc);
-        let Ok(found) = path.alternative(sender, core::slice::from_ref(&set)) else { continue };
-        if found.prediction.why == super::alternatives::OTHER_LOSSES {
-            continue;
-        }
-        let cost = proven_cost(limit.code, best.time_s, found.course.time_s, &found.prediction);
+        let cost = proven_cost(limit.code, best.time_s, time_s, &prediction);
         if let Some(cost) =
             cost.filter(|cost| cost.least.as_secs_f64() >= LEAST_FOUND * best.time_s)
         {
-            tried.carried(&fitted, found.course.time_s, found.prediction.validity);
+            tried.carried(&fitted, time_s, prediction.validity);
             tried.proof.costs.push(cost);
             tried.proof.found.push(limit);
         }
@@ -223,125 +240,8 @@ pub fn try_cures(
 /// Largest timing error of a simulation that shows limits which no rule found, and their least part of the time.
 const MAX_ERROR: f64 = MAX_MISFIT / 2.0;
 const LEAST_FOUND: f64 = 0.05;
-/// Shortest rest in ns: a pause of an application that is shorter than every retransmission timeout is a part of its rate.
-const REST: u64 = 200_000_000;
 /// Least bytes of a transfer in which such limits are looked for.
 const LEAST_BYTES: u64 = 100_000;
-
-/// Limits that a fit has, each with the change that removes it.
-fn hypotheses(fitted: &PathFit) -> Vec<(FoundLimit, String)> {
-    let mut limits = Vec::new();
-    let mut add = |(code, kind), title: String, cause, set: String| {
-        limits.push((FoundLimit { code, kind, title, cause }, set));
-    };
-    if let Some(size) = fitted.send_buffer {
-        let knob = match fitted.sender {
-            PeerSystem::FreeBsd => format!("net.inet.tcp.sendspace={MOST_BUFFER}"),
-            _ => format!("net.ipv4.tcp_wmem=\"4096 16384 {MOST_BUFFER}\""),
-        };
-        add(
-            ("CC503", ""),
-            format!("the send buffer of {} limits what is in flight", bytes(size)),
-            "the sender's buffer holds less than the path: its socket option, or the system's limit",
-            knob,
-        );
-    }
-    if let Some(window) = fitted.conversation.as_ref().and_then(|found| found.window) {
-        add(
-            ("CC501", "app-window"),
-            format!("a window of the application of {} limits what is in flight", bytes(window)),
-            "the application sends no more than this beyond what its peer has asked for",
-            WIDE.to_owned(),
-        );
-    }
-    if fitted.conversation.as_ref().is_some_and(|found| found.held > 0) {
-        add(
-            ("CC504", ""),
-            "Nagle's algorithm waits for delayed ACKs".to_owned(),
-            "a message in several writes: the second waits for the ACK of the first, which is delayed",
-            "flow.nodelay=true".to_owned(),
-        );
-    }
-    let clocked = match fitted.writes {
-        WritePattern::Paced(written, every) if fitted.conversation.is_none() && every < REST => {
-            Some(format!("{} each {:.1} ms", bytes(written), every as f64 / 1e6))
-        }
-        _ => None,
-    };
-    if let Some(pattern) = clocked {
-        let waits = match fitted.dir {
-            Dir::Forward => NO_CLIENT_WAITS,
-            Dir::Reverse => NO_SERVER_WAITS,
-        };
-        add(
-            ("CC501", ""),
-            format!("the application writes {pattern}, and no more"),
-            "the sending application writes less than the path carries",
-            waits.to_owned(),
-        );
-    }
-    if let Some(window) = fitted.chosen_window() {
-        add(
-            ("CC401", ""),
-            format!(
-                "a receive window of {}, of unknown scale, limits what is in flight",
-                bytes(window)
-            ),
-            "the receiver's buffer holds less than the path: its socket option, or the system's limit",
-            receive_knob(fitted, MOST_BUFFER),
-        );
-    }
-    // A client waits for its user.
-    let thinking = fitted.conversation.as_ref().map_or(0, |found| {
-        let own = found.messages.iter().filter(|one| !one.by_client);
-        own.map(|one| one.after).fold(0, u64::saturating_add)
-    });
-    if thinking > 0 {
-        add(
-            ("CC505", "think-server"),
-            format!(
-                "the server thinks {} before its answers",
-                time(Duration::from_nanos(thinking))
-            ),
-            "the server has nothing to send until its application answers",
-            NO_SERVER_WAITS.to_owned(),
-        );
-    }
-    if let Some(WayBackFit { rate, .. }) = fitted.way_back {
-        add(
-            ("CC601", "return-path"),
-            format!("the way back carries ACKs at {}: they wait there", bits(rate as f64 / 8.0)),
-            "the way of the ACKs is full: by its own rate, or by other traffic in that direction",
-            "path.return.link=none".to_owned(),
-        );
-    }
-    if fitted.has_losses_of_packets() {
-        add(
-            ("CC201", ""),
-            format!("{} packets are lost without a full queue", fitted.losses.packets.len()),
-            "packets are lost where no queue overflows: errors on a link, radio, a policer",
-            "path.forward.losses=none".to_owned(),
-        );
-    }
-    if fitted.opening.no_scaling && fitted.window.is_some() {
-        add(
-            ("CC401", "no-scaling"),
-            "the receive window is at most 65,535 B without window scaling".to_owned(),
-            "the SYNs do not agree on window scaling",
-            "path.strip=none".to_owned(),
-        );
-    }
-    if fitted.opening.lost > 0 {
-        let number = fitted.opening.lost;
-        add(
-            ("CC204", "syn-lost"),
-            format!("{number} SYNs or their answers were lost"),
-            "a packet of the opening is lost, and the client waits for its timer",
-            "path.opening.loss=0%".to_owned(),
-        );
-    }
-    limits
-}
 
 /// Outages, if most of what losses cost is theirs.
 fn outages(fitted: &PathFit, path: &FittedPath<'_>, tried: &TriedCures) -> Option<LossProcess> {
@@ -413,7 +313,7 @@ const HAS_CURES: [&str; 23] = [
 pub(super) const NO_CLIENT_WAITS: &str = "application.client_waits=0s";
 pub(super) const NO_SERVER_WAITS: &str = "application.server_waits=0s";
 /// A window of the application that limits nothing.
-const WIDE: &str = "application.window=1GB";
+pub(super) const WIDE: &str = "application.window=1GB";
 
 /// The cures of a finding that are settings of the fitted scenario.
 fn cures(found: &TriedFinding, fitted: &PathFit, best: &BestSender<'_>) -> Vec<Cure> {
@@ -525,7 +425,7 @@ fn cures(found: &TriedFinding, fitted: &PathFit, best: &BestSender<'_>) -> Vec<C
 }
 
 /// The setting of a receiver's buffer of this size.
-fn receive_knob(fitted: &PathFit, buffer: u64) -> String {
+pub(super) fn receive_knob(fitted: &PathFit, buffer: u64) -> String {
     match fitted.receives_as_linux() {
         true => format!("net.ipv4.tcp_rmem=\"4096 131072 {buffer}\""),
         false => format!("net.inet.tcp.recvspace={buffer}"),

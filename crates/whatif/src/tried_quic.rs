@@ -1,10 +1,12 @@
 //! The cures of a finding of QUIC, tried in a simulation of the logged transfer.
 
+use core::convert::Infallible;
+
 use diagnose::rules::size;
 use fit::{FitError, QuicFit};
 use ingest::diagnosis::{TriedCure, Validity};
 use ingest::inputs::QuicConnection;
-use runner::stop::StopFlag;
+use runner::workers::Workers;
 use tcp::profile::TcpProfile;
 
 use super::alternatives::FittedPath;
@@ -35,30 +37,33 @@ impl QuicCure {
 pub fn try_quic_cures(
     connection: &QuicConnection,
     finding: TriedFinding,
-    stop: StopFlag<'_>,
+    workers: &Workers<'_>,
 ) -> Vec<TriedCure> {
     let code = finding.code;
     if !HAS_CURES.contains(&code) || !connection.analysis.is_sender() {
         return Vec::new();
     }
-    let LoggedReproduction { fitted, answer, best } = match reproduce(connection, None, stop) {
+    let LoggedReproduction { fitted, answer, best } = match reproduce(connection, None, workers) {
         Ok(reproduction) => reproduction,
         Err(WhatIfError::Fit(FitError::NoPackets) | WhatIfError::Run(_)) => return Vec::new(),
         Err(error) => return vec![unpredictable(code, error.to_string())],
     };
-    let path = FittedPath { fitted: &fitted, best: &best, senders: &[], stop, kernels: None };
-    let tried =
-        cures(finding, &fitted.fit, &best).into_iter().filter_map(|QuicCure { set, what }| {
-            let found =
-                path.alternative((best.profile, best.cc), core::slice::from_ref(&set)).ok()?;
-            let mut prediction = found.prediction;
-            if fitted.fit.unfinished {
-                prediction.validity = Validity::None;
-                UNFINISHED.clone_into(&mut prediction.why);
-            }
-            let (recorded_s, duration_s) = (answer.recorded.time_s, found.course.time_s);
-            Some(TriedCure { finding: code, set, what, recorded_s, duration_s, prediction })
-        });
+    let path = FittedPath { fitted: &fitted, best: &best, senders: &[], workers, kernels: None };
+    let cures = cures(finding, &fitted.fit, &best);
+    let Ok(found) = workers.map(&cures, |QuicCure { set, .. }| {
+        let found = path.alternative((best.profile, best.cc), core::slice::from_ref(set));
+        Ok::<_, Infallible>(found.ok())
+    });
+    let tried = cures.into_iter().zip(found).filter_map(|(QuicCure { set, what }, found)| {
+        let found = found?;
+        let mut prediction = found.prediction;
+        if fitted.fit.unfinished {
+            prediction.validity = Validity::None;
+            UNFINISHED.clone_into(&mut prediction.why);
+        }
+        let (recorded_s, duration_s) = (answer.recorded.time_s, found.course.time_s);
+        Some(TriedCure { finding: code, set, what, recorded_s, duration_s, prediction })
+    });
     tried.collect()
 }
 

@@ -1,12 +1,9 @@
 //! The cures of what limited the worst connections of a report, tried in simulations of their transfers.
 
 use core::convert::Infallible;
-use core::num::NonZeroUsize;
-use std::thread;
 
 use ingest::diagnosis::{ConnectionReport, DiagnosisReport};
 use ingest::inputs::CapturedConnection;
-use runner::stop::NEVER;
 use runner::workers::Workers;
 
 use crate::tried::untried;
@@ -37,9 +34,10 @@ struct CureTask<'a> {
     findings: Vec<TriedFinding>,
 }
 
-/// Tries the cures of the worst connections of a report that kept [`MOST_PACKETS`], on all processors. Their findings
-/// have the costs that the simulations show from then on.
-pub fn try_worst(report: &mut DiagnosisReport) {
+/// Tries the cures of the worst connections of a report that kept [`MOST_PACKETS`], on the threads of
+/// `workers`; the result is the same for any number of them. Their findings have the costs that the simulations show
+/// from then on.
+pub fn try_worst(report: &mut DiagnosisReport, workers: &Workers<'_>) {
     let mut connections: Vec<_> = (0..report.files.len())
         .flat_map(|file| (0..report.files[file].connections.len()).map(move |one| (file, one)))
         .filter(|&(file, number)| is_tried(&report.files[file].connections[number]))
@@ -59,20 +57,19 @@ pub fn try_worst(report: &mut DiagnosisReport) {
     leave_out_large(report);
     let tasks: Vec<_> =
         connections.into_iter().map(|(file, number)| task(report, file, number)).collect();
-    let threads = thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     let work = |task: &CureTask<'_>| {
-        Ok::<_, Infallible>(try_cures(task.stream, &task.others, &task.findings, &NEVER))
+        Ok::<_, Infallible>(try_cures(task.stream, &task.others, &task.findings, workers))
     };
-    let Ok(tried) = Workers::new(threads, &NEVER).map(&tasks, work);
+    let Ok(tried) = workers.map(&tasks, work);
     let places: Vec<_> = tasks.iter().map(|task| (task.file, task.number)).collect();
     for ((file, number), TriedCures { cures, proof }) in places.into_iter().zip(tried) {
         report.files[file].set_cures(number, cures, proof);
     }
-    try_quic(report);
+    try_quic(report, workers);
 }
 
 /// Tries the cures of the worst logs of QUIC, whose data were kept.
-fn try_quic(report: &mut DiagnosisReport) {
+fn try_quic(report: &mut DiagnosisReport, workers: &Workers<'_>) {
     let mut connections: Vec<_> = (0..report.files.len())
         .flat_map(|file| (0..report.files[file].quic.len()).map(move |one| (file, one)))
         .filter_map(|(file, number)| {
@@ -86,12 +83,11 @@ fn try_quic(report: &mut DiagnosisReport) {
         .collect();
     connections.sort_by_key(|&(.., cost)| core::cmp::Reverse(cost));
     connections.truncate(MOST_CONNECTIONS);
-    let threads = thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     let work = |&(file, number, finding, _): &(usize, usize, TriedFinding, _)| {
         let connection = &report.files[file].quic[number].connection;
-        Ok::<_, Infallible>(try_quic_cures(connection, finding, &NEVER))
+        Ok::<_, Infallible>(try_quic_cures(connection, finding, workers))
     };
-    let Ok(tried) = Workers::new(threads, &NEVER).map(&connections, work);
+    let Ok(tried) = workers.map(&connections, work);
     for (&(file, number, ..), cures) in connections.iter().zip(tried) {
         report.files[file].quic[number].cures = cures;
     }

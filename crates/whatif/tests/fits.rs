@@ -9,7 +9,7 @@ use ingest::diagnosis::Validity;
 use ingest::inputs::{self, CapturedConnection, InputFile};
 use packet::{Flags, Segment};
 use record::{Event, EventSource, Recorder, SenderState};
-use runner::stop::NEVER;
+use runner::workers::Workers;
 use scenario::{Overrides, load};
 use sim::Observer;
 use sim::scenario::TapPoint;
@@ -155,7 +155,7 @@ fn a_queue_holds_what_the_recorded_transfer_put_into_it() {
 
 /// Codes of the limits that no rule named, with the cost that is proven of each in seconds.
 fn found(limited: &Transfer, host: usize, with_syns: bool) -> Vec<(&'static str, f64)> {
-    let proof = try_cures(&limited.captured(host, with_syns), &[], &[], &NEVER).proof;
+    let proof = try_cures(&limited.captured(host, with_syns), &[], &[], &Workers::one()).proof;
     let cost =
         |code| proof.costs.iter().find(|cost| cost.code == code).unwrap().least.as_secs_f64();
     proof.found.iter().map(|limit| (limit.code, cost(limit.code))).collect()
@@ -181,7 +181,7 @@ fn a_policer_that_the_packets_show_is_the_cause() {
     let limited = Transfer { forward, ..PLAIN };
     // At the receiver the times of lost packets are not known.
     for host in 0..1 {
-        let proof = try_cures(&limited.captured(host, true), &[], &[], &NEVER).proof;
+        let proof = try_cures(&limited.captured(host, true), &[], &[], &Workers::one()).proof;
         let is_one = matches!(
             proof.losses,
             Some(LossProcess::Policer { rate_bps: 4_700_000..=5_300_000, .. })

@@ -13,7 +13,7 @@ use ingest::diagnosis::{Prediction, Validity};
 use ingest::inputs::{self, CapturedConnection, InputFile};
 use packet::{Flags, Segment};
 use record::{Event, EventSource, Recorder, SenderState};
-use runner::stop::NEVER;
+use runner::workers::Workers;
 use scenario::{Overrides, load};
 use sim::Observer;
 use sim::scenario::TapPoint;
@@ -287,7 +287,9 @@ fn a_bare_controller_is_compared() {
 #[test]
 fn cures_of_a_finding_are_tried() {
     let stream = read(&golden().join("h1_rwnd_cubic/sender.pcap.xz"));
-    let of = |stream: &_, code| try_cures(stream, &[], &[TriedFinding { code, kind: "" }], &NEVER);
+    let of = |stream: &_, code| {
+        try_cures(stream, &[], &[TriedFinding { code, kind: "" }], &Workers::one())
+    };
     let TriedCures { cures, proof } = of(&stream, "CC401");
     let [cure] = cures.try_into().unwrap();
     let [ProvenCost { least, most, .. }] = proof.costs.try_into().unwrap();

@@ -1,5 +1,6 @@
 //! Arguments of `whatif` and `scenario from`.
 
+use core::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -50,6 +51,9 @@ pub(crate) struct WhatIfArgs {
     /// [default: the first of `kernel list`]
     #[arg(long, value_name = "NAME", num_args = 0..=1)]
     pub(crate) kernel: Option<Option<String>>,
+    /// Threads [default: as many as processors]
+    #[arg(short = 'j', long, value_name = "N")]
+    pub(crate) jobs: Option<NonZeroUsize>,
     /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,

@@ -11,6 +11,7 @@ use diagnose::AnalysisSettings;
 use ingest::diagnosis::{DiagnosisReport, TextStyle};
 use ingest::inputs::{self, InputFile, ReadMode};
 use runner::stop::NEVER;
+use runner::workers::Workers;
 use scenario::ReportStyle;
 use whatif::{WhatIf, WhatIfRequest};
 
@@ -122,7 +123,7 @@ fn diagnosis(name: &str, bytes: &[u8]) -> Result<(), Failure> {
     let mut report =
         DiagnosisReport::read_with(vec![source(name, bytes)], whatif::MOST_PACKETS, mode)
             .map_err(|error| Failure::new(format!("cannot diagnose {error}")))?;
-    whatif::try_worst(&mut report);
+    whatif::try_worst(&mut report, &Workers::new(super::threads(None), &NEVER));
     let look = look_on(io::stdout().is_terminal());
     let text = report.text(TextStyle { limit: 1, look });
     match look {
@@ -137,7 +138,8 @@ fn answer() -> Result<String, Failure> {
     let reading = inputs::read(vec![source(NAME, CAPTURE)], settings)
         .map_err(|error| Failure::new(format!("cannot read {error}")))?;
     let stream = reading.streams.first().ok_or_else(|| Failure::new("no connection"))?;
+    let workers = Workers::new(super::threads(None), &NEVER);
     let request = WhatIfRequest { set: vec![CURE.to_owned()], ..WhatIfRequest::default() };
-    let answer = WhatIf::until(stream, &[], &request, &NEVER, None);
+    let answer = WhatIf::on(stream, &[], &request, &workers, None);
     answer.map(|answer| answer.to_text()).map_err(|_| Failure::new(format!("{NAME}: no answer")))
 }

@@ -17,6 +17,8 @@ use ingest::diagnosis::{DiagnosisReport, FailOn, PACKETS_OF_PAGES, TextStyle};
 use ingest::inputs::{
     InputFile, InputKind, LiveInterval, LiveReporter, ReadError, ReadMode, Reason,
 };
+use runner::stop::NEVER;
+use runner::workers::Workers;
 use scenario::ReportStyle;
 
 use super::pasted::{self, PastedText};
@@ -42,13 +44,14 @@ const FORGOTTEN: units::Duration = units::Duration::from_secs(300);
 const JSON_BUFFER: usize = 64 * 1_024;
 
 pub(super) fn run(args: &DiagnoseArgs) -> Result<ExitCode, Failure> {
+    let workers = Workers::new(super::threads(args.jobs), &NEVER);
     if let Some(labels) = &args.against {
         let [folder] = args.files.as_slice() else {
             return Err(Failure::new(
                 "--against: expected one folder with the captures of the list",
             ));
         };
-        return against::run(labels, folder, args.json);
+        return against::run(labels, folder, args.json, &workers);
     }
     let fail_on = args.fail_on.as_deref().map(fail_on).transpose()?;
     let standard = args.files.iter().filter(|file| is_standard(file)).count();
@@ -106,7 +109,7 @@ pub(super) fn run(args: &DiagnoseArgs) -> Result<ExitCode, Failure> {
     }
     let mut unreadable = Vec::new();
     mode.unreadable = can_leave_out(args, files.len()).then_some(&mut unreadable);
-    let report = DiagnosisReport::read_with(sources, packets, mode);
+    let report = DiagnosisReport::read_on(sources, packets, mode, &workers);
     if let Some(failure) = printer.failed {
         return Err(failure);
     }
@@ -124,7 +127,7 @@ pub(super) fn run(args: &DiagnoseArgs) -> Result<ExitCode, Failure> {
     let is_shown = [&args.report, &args.sarif, &args.junit].iter().any(|path| path.is_some());
     if tries_cures && (is_shown || args.limit != Some(0)) {
         let _progress = Spinner::new("trying cures");
-        whatif::try_worst(&mut report);
+        whatif::try_worst(&mut report, &workers);
     }
     for (form, path, mut out) in outputs {
         let limit = args.limit.unwrap_or(SHOWN);

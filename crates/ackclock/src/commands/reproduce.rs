@@ -1,8 +1,6 @@
 //! `ackclock reproduce`: published figures next to Ackclock's measurements.
 
-use core::num::NonZeroUsize;
 use std::process::ExitCode;
-use std::thread;
 
 use reproduce::cases::{CASES, Case, CaseReport, Workers, find, summary, text};
 use reproduce::reproduce_page;
@@ -21,9 +19,8 @@ pub(super) fn run(args: &ReproduceArgs) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     }
     let mut page = args.report.as_deref().map(OutFile::create).transpose()?;
-    let threads = args.jobs.or_else(|| thread::available_parallelism().ok());
     let stop = interrupt::orderly();
-    let workers = Workers::new(threads.unwrap_or(NonZeroUsize::MIN), stop);
+    let workers = Workers::new(super::threads(args.jobs), stop);
     let progress = CountProgress::new(cases.len() as u64, "cases");
     let report = CaseReport::of(&cases, &workers, &|done| progress.at(done as u64));
     drop(progress);

@@ -8,6 +8,7 @@ use ingest::inputs::{
     self, CapturedConnection, CapturedQuicConnection, InputKind, QuicConnection, ReadMode, Reading,
 };
 use runner::stop::NEVER;
+use runner::workers::Workers;
 use scenario::Overrides;
 use whatif::{
     KernelRunner, WhatIf, WhatIfError, WhatIfRequest, quic_scenario_of, scenario_of, selected,
@@ -33,19 +34,20 @@ enum Recording {
 pub(super) fn run(args: WhatIfArgs) -> Result<ExitCode, Failure> {
     let recording = recording(&args.file, args.flow, args.keylog.as_deref())?;
     let mut page = args.report.as_deref().map(OutFile::create).transpose()?;
+    let workers = Workers::new(super::threads(args.jobs), &NEVER);
     let question = WhatIfRequest { compare: args.compare, set: args.set, sender: args.sender };
     let answer = match &recording {
         Recording::Tcp(stream, others) => {
             let kernels = args.kernel.map(kernel_runner).transpose()?;
             let others: Vec<_> = others.iter().collect();
-            WhatIf::until(stream, &others, &question, &NEVER, kernels.as_deref())
+            WhatIf::on(stream, &others, &question, &workers, kernels.as_deref())
         }
         Recording::Quic(_) if args.kernel.is_some() => {
             return Err(Failure::new(
                 "real kernels check transfers of TCP; QUIC is not in a kernel",
             ));
         }
-        Recording::Quic(connection) => WhatIf::of_quic(connection, &question),
+        Recording::Quic(connection) => WhatIf::of_quic_on(connection, &question, &workers),
     };
     let answer = answer.map_err(|fault| match fault {
         WhatIfError::Fit(unfit) => Failure::new(format!("{}: {unfit}", args.file.shown())),

@@ -35,6 +35,7 @@ mod stacks;
 mod sweeps;
 mod test_directory;
 mod theory;
+mod threads;
 mod watch;
 mod wire;
 mod wireshark;

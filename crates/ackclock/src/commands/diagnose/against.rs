@@ -1,6 +1,7 @@
 //! `ackclock diagnose --against labels.tsv DIR`: compares the verdicts on a folder of captures with
 //! a list of labels.
 
+use core::convert::Infallible;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -8,6 +9,7 @@ use std::process::ExitCode;
 
 use diagnose::rules::{Severity, rule};
 use ingest::diagnosis::DiagnosisReport;
+use runner::workers::Workers;
 use serde::Serialize;
 
 use super::source;
@@ -47,17 +49,20 @@ struct LabelComparison<'a> {
     confusion: &'a BTreeMap<String, BTreeMap<String, usize>>,
 }
 
-pub(super) fn run(labels: &Path, folder: &Path, json: bool) -> Result<ExitCode, Failure> {
+pub(super) fn run(
+    labels: &Path,
+    folder: &Path,
+    json: bool,
+    workers: &Workers<'_>,
+) -> Result<ExitCode, Failure> {
     let text =
         std::fs::read_to_string(labels).map_err(|error| Failure::file("read", labels, &error))?;
-    let mut captures = parse(&text, labels)?;
+    let captures = parse(&text, labels)?;
     if !folder.is_dir() {
         return Err(Failure::new(format!("--against: {} is no folder", folder.shown()))
             .hint("the folder has a folder for each source, as owner/name, with its files"));
     }
-    for one in &mut captures {
-        judge(one, folder);
-    }
+    let Ok(captures) = workers.map(&captures, |one| Ok::<_, Infallible>(judged(one, folder)));
     let judged = captures.iter().filter(|one| one.problem.is_none()).count();
     let right = captures.iter().filter(|one| one.right).count();
     if judged == 0 {
@@ -120,6 +125,13 @@ fn parse(text: &str, path: &Path) -> Result<Vec<LabelledCapture>, Failure> {
         return Err(Failure::new(format!("{}: the list has no rows", path.shown())));
     }
     Ok(captures)
+}
+
+/// A row with its verdict.
+fn judged(one: &LabelledCapture, folder: &Path) -> LabelledCapture {
+    let mut one = one.clone();
+    judge(&mut one, folder);
+    one
 }
 
 fn judge(one: &mut LabelledCapture, folder: &Path) {
