@@ -13,6 +13,8 @@ use scenario::{Overrides, load};
 use serde::{Deserialize, Serialize};
 use simtest::workloads::{GrowthSeries, OneFlow, WORKLOADS, growths, one_flow};
 
+use crate::processors;
+
 /// Maximum change of a count, in percent.
 const BAND: f64 = 3.0;
 
@@ -78,8 +80,10 @@ fn counted(write: bool) -> Result<ExitCode, String> {
     let mut fresh = InstructionCounts { compiler, ..InstructionCounts::default() };
     let mut moved = 0;
     println!("{:<28} {:>12} {:>12} {:>8}", "instructions/segment", "committed", "now", "");
-    for (name, _) in named_scenarios() {
-        let now = (count(&name, &[])?[0] * 10.0).round() / 10.0;
+    let names: Vec<String> = named_scenarios().into_iter().map(|(name, _)| name).collect();
+    let counts = processors::workers().map(&names, |name| count(name, &[]))?;
+    for (name, counts) in names.into_iter().zip(counts) {
+        let now = (counts[0] * 10.0).round() / 10.0;
         let before = committed.per_segment.get(&name).copied();
         let change = before.map(|before| (now / before - 1.0) * 100.0);
         moved += u32::from(change.is_none_or(|change| change.abs() > BAND));
@@ -150,8 +154,10 @@ pub(crate) fn run_growths() -> ExitCode {
         "{:<44} {:>12} {:>10} {:>10} {:>10}",
         "for a segment", "instructions", "L1 instr", "L1 data", "L2"
     );
-    for (name, _) in growing() {
-        match count(&name, &CACHES).as_deref() {
+    let names: Vec<String> = growing().map(|(name, _)| name).collect();
+    let counts = processors::map(&names, |name| count(name, &CACHES));
+    for (name, counts) in names.iter().zip(&counts) {
+        match counts.as_deref() {
             Ok(&[instructions, _, _, i1, d1_read, d1_write, l2_i, l2_read, l2_write]) => println!(
                 "{name:<44} {instructions:>12.0} {i1:>10.1} {:>10.1} {:>10.1}",
                 d1_read + d1_write,

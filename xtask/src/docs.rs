@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use reproduce::cases;
 use reproduce::pictures::PICTURES;
 
-use crate::{gallery, ledger, loop_picture, readme};
+use crate::{gallery, ledger, loop_picture, processors, readme};
 
 const BEGIN: &str = "<!-- trace -->\n";
 const END: &str = "<!-- /trace -->\n";
@@ -19,10 +19,11 @@ fn root() -> PathBuf {
 /// Returns every generated document: its path below the root and its content.
 fn documents() -> Result<Vec<(String, String)>, String> {
     let mut documents = Vec::new();
-    for picture in PICTURES {
+    let drawn = processors::workers().map(PICTURES, |picture| {
         let svg = picture.draw().map_err(|error| error.to_string())?;
-        documents.push((format!("docs/pictures/{}", picture.file), svg));
-    }
+        Ok::<_, String>((format!("docs/pictures/{}", picture.file), svg))
+    })?;
+    documents.extend(drawn);
     documents.push((loop_picture::FILE.to_owned(), loop_picture::draw(&root())?));
     documents.extend(gallery::pictures(&root())?);
     documents.push(("docs/stories.md".to_owned(), stories()?));
@@ -204,7 +205,7 @@ fn stories() -> Result<String, String> {
     });
     let (head, tail) = split.ok_or("docs/stories.md has lost the marks around its trace")?;
     let case = cases::find("slow-start-lro").ok_or("no case slow-start-lro")?;
-    let exhibit = case.run().map_err(|error| error.to_string())?.exhibit;
+    let exhibit = case.on(&processors::workers()).map_err(|error| error.to_string())?.exhibit;
     let lines = exhibit.lines().skip(1).take_while(|line| !line.is_empty());
     let trace: String = lines.map(|line| format!("{}\n", line.trim_start())).collect();
     Ok(format!("{head}{BEGIN}```text\n{trace}```\n{END}{tail}"))
@@ -229,10 +230,12 @@ const KERNEL_WORLDS: &str = include_str!("../kernel-worlds.md");
 /// Returns docs/ledger/fidelity.md: every published figure and golden file, with the current result.
 fn fidelity() -> Result<String, String> {
     let mut page = LEDGER.to_owned();
-    for case in cases::CASES {
-        let result = case.run().map_err(|error| error.to_string())?;
-        page.push_str(&cases::ledger::section(&result));
-    }
+    let workers = processors::workers();
+    let sections = workers.map(cases::CASES, |case| {
+        let result = case.on(&workers).map_err(|error| error.to_string())?;
+        Ok::<_, String>(cases::ledger::section(&result))
+    })?;
+    page.push_str(&sections.concat());
     page.push_str(
         "## Golden rows\n\nRows taken from FreeBSD's own functions, and recorded Linux transfers, ",
     );

@@ -26,6 +26,8 @@ use std::process::ExitCode;
 
 use rows::{GoldenError, GoldenRows, GoldenTally};
 
+use crate::processors;
+
 /// Replays one file.
 type ReplayFn = fn(&mut GoldenRows, &mut GoldenTally) -> Result<(), GoldenError>;
 
@@ -118,9 +120,10 @@ fn replay_all(place: &Path) -> u8 {
             }
         };
     let (mut replayed, mut differ, mut garbled) = (0, false, false);
-    for file in &files {
+    let outcomes = processors::map(&files, |file| replay(file));
+    for (file, outcome) in files.iter().zip(outcomes) {
         let name = file.file_name().unwrap_or_default().to_string_lossy();
-        match replay(file) {
+        match outcome {
             FileOutcome::Replayed(tally) => {
                 replayed += 1;
                 differ |= tally.mismatches() > 0;

@@ -48,6 +48,7 @@ mod loop_picture;
 mod parts;
 mod pgo;
 mod probe_draws;
+mod processors;
 mod readme;
 mod release;
 #[cfg(target_os = "linux")]

@@ -4,10 +4,12 @@
 //! sound one, and each broken sender must fail. `--sample` runs three senders on the criteria that name
 //! their faults, in a minute.
 
+use core::num::NonZeroUsize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
+use std::thread;
 
 use clap::Parser;
 use suite::zoo::{self, ZooSender};
@@ -39,9 +41,9 @@ struct ZooArgs {
     /// Seed of the draws
     #[arg(long, default_value_t = 0)]
     seed: u32,
-    /// Threads
-    #[arg(long, default_value_t = 2)]
-    jobs: usize,
+    /// Threads [default: as many as processors]
+    #[arg(long)]
+    jobs: Option<NonZeroUsize>,
     /// Print the figures that fail and those that are undecided
     #[arg(long)]
     figures: bool,
@@ -83,6 +85,8 @@ fn evaluate(mut args: ZooArgs) -> Result<Vec<String>, String> {
         .collect();
     let senders: Vec<&ZooSender> =
         zoo::senders().filter(|one| is_chosen(&args.sender, one.name)).collect();
+    let jobs = args.jobs.or_else(|| thread::available_parallelism().ok());
+    let jobs = jobs.map_or(1, NonZeroUsize::get);
     let mut references = BTreeMap::new();
     let mut failed: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     let mut complaints = Vec::new();
@@ -96,7 +100,7 @@ fn evaluate(mut args: ZooArgs) -> Result<Vec<String>, String> {
         };
         let stop = AtomicBool::new(false);
         let report =
-            suite::decide_with(&request, &criteria, &mut references, args.jobs, &stop, &|_, _| ())
+            suite::decide_with(&request, &criteria, &mut references, jobs, &stop, &|_, _| ())
                 .map_err(|error| error.to_string())?;
         let sections = |verdict| -> Vec<&str> {
             let of = |one: &&&'static SuiteCriterion| {

@@ -11,6 +11,7 @@ mod run;
 use std::path::Path;
 
 use super::closed::ClosedVerdict;
+use crate::processors;
 use recording::Bbr3Recording;
 use sim::scenario::{Scenario, StackSpec};
 use units::Duration;
@@ -24,16 +25,13 @@ pub(super) fn run(place: &Path, verdict: &mut ClosedVerdict) {
     files.sort();
     let (mut all, mut identical) = (0, 0);
     let mut totals = Totals::default();
-    for file in files {
-        let recording = match Bbr3Recording::read(&file) {
-            Ok(recording) => recording,
-            Err(error) => {
-                eprintln!("{}: {error}", file.display());
-                verdict.garbled = true;
-                continue;
-            }
-        };
-        let outcome = match infer::infer(&recording) {
+    let outcomes = processors::map(&files, |file| {
+        let recording = Bbr3Recording::read(file)?;
+        let outcome = infer::infer(&recording).map_err(|error| error.to_string())?;
+        Ok::<_, String>((recording.name, outcome))
+    });
+    for (file, outcome) in files.iter().zip(outcomes) {
+        let (name, outcome) = match outcome {
             Ok(outcome) => outcome,
             Err(error) => {
                 eprintln!("{}: {error}", file.display());
@@ -47,7 +45,7 @@ pub(super) fn run(place: &Path, verdict: &mut ClosedVerdict) {
         identical += u32::from(same);
         verdict.differ |= !same;
         totals.add(&outcome.comparison);
-        println!("{} {}", recording.name, outcome);
+        println!("{name} {outcome}");
     }
     println!("bbr3: {totals}");
     println!("bbr3: {all} transfers, {identical} identical");

@@ -20,6 +20,8 @@ use compare::{TransferComparison, states_around};
 pub(super) use exceptions::Exceptions;
 use recording::ClosedRecording;
 
+use crate::processors;
+
 /// Directories of recordings in the project's copy, and the tolerance in time: the timer wheel
 /// (HPTS) of RACK's recordings has slots of 10 us.
 const SETS: [(&str, Duration); 2] =
@@ -120,10 +122,17 @@ fn compare_file(
     let folder = folder.trim_end_matches(".txt");
     let (mut named, mut random) = (IdenticalCount::default(), IdenticalCount::default());
     let (mut rows, mut rows_off) = (0, 0);
-    for recording in &recordings {
-        let Some((comparison, states)) = compare_one(recording, tolerance, in_full, verdict) else {
-            continue;
+    let compared = processors::map(&recordings, |one| compare_one(one, tolerance, in_full));
+    for (recording, compared) in recordings.iter().zip(compared) {
+        let (comparison, states) = match compared {
+            Ok(compared) => compared,
+            Err(error) => {
+                eprintln!("{}: {error}", recording.name);
+                verdict.garbled = true;
+                continue;
+            }
         };
+        verdict.replayed += 1;
         let name = &recording.name;
         if in_full {
             println!("{name} packets {} mismatches {}", comparison.packets, comparison.mismatches);
@@ -164,23 +173,14 @@ fn compare_one(
     recording: &ClosedRecording,
     tolerance: Duration,
     in_full: bool,
-    verdict: &mut ClosedVerdict,
-) -> Option<(TransferComparison, Vec<String>)> {
-    let run = match run::run(recording) {
-        Ok(run) => run,
-        Err(error) => {
-            eprintln!("{}: {error}", recording.name);
-            verdict.garbled = true;
-            return None;
-        }
-    };
-    verdict.replayed += 1;
+) -> Result<(TransferComparison, Vec<String>), String> {
+    let run = run::run(recording)?;
     let comparison = TransferComparison::of(recording, &run, tolerance);
     let states = match comparison.parts_at() {
         Some(ns) if in_full => states_around(recording, &run, ns),
         _ => Vec::new(),
     };
-    Some((comparison, states))
+    Ok((comparison, states))
 }
 
 /// Returns whether `from` has directories of single recordings.

@@ -16,6 +16,8 @@ use super::rows::GoldenError;
 use closed_loop::{ClosedLoopComparison, HEADING};
 use recording::KstateRecording;
 
+use crate::processors;
+
 /// Result of a directory of transfers.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct LinuxVerdict {
@@ -68,8 +70,9 @@ pub(super) fn run_closed_loop(transfers: &[PathBuf]) -> Vec<ClosedLoopComparison
     if !transfers.is_empty() {
         println!("{HEADING}");
     }
-    for transfer in transfers {
-        match closed_loop::compare(transfer) {
+    let compared = processors::map(transfers, |transfer| closed_loop::compare(transfer));
+    for (transfer, comparison) in transfers.iter().zip(compared) {
+        match comparison {
             Ok(comparison) => {
                 println!("{comparison}");
                 if let Some(startup) = comparison.startup() {

@@ -14,6 +14,7 @@ use scenario::{Overrides, load};
 use units::{Duration, Instant};
 
 use super::closed::{ClosedVerdict, Exceptions};
+use crate::processors;
 
 /// Tolerated difference of packet times where it is the first difference that is printed.
 const TOLERANCE: Duration = Duration::from_millis(1);
@@ -73,8 +74,9 @@ fn compare_file(
     let folder = file.file_stem().unwrap_or_default().to_string_lossy();
     let mut tallies = [Tally::default(), Tally::default()];
     let (mut rows, mut rows_off) = (0, 0);
-    for recording in recordings {
-        let compared = match Compared::of(recording) {
+    let compared = processors::map(recordings, Compared::of);
+    for (recording, compared) in recordings.iter().zip(compared) {
+        let compared = match compared {
             Ok(compared) => compared,
             Err(error) => {
                 garbled(file, &format!("{}: {error}", recording.name), verdict);
