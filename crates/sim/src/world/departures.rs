@@ -4,9 +4,10 @@ use core::hint::cold_path;
 
 use machine::{Endpoint as _, PacketId};
 use net::offload::split;
+use packet::Flags;
 use record::{PacketEvent, PacketNumber, Shortcuts};
 use tcp::TcpEndpoint;
-use units::{Bytes, Ecn, FlowId, HostId};
+use units::{Bytes, Ecn, FlowId, HostId, SeqNum};
 
 use super::contents::PacketContents;
 use super::network::{Network, cx};
@@ -64,11 +65,59 @@ impl<O: Observer> Network<'_, O> {
     /// Splits a burst in the card, or ahead of one that has no segmentation offload.
     fn transmit_split(&mut self, host: u16, route: u32) {
         let in_card = self.nics[usize::from(host)].splits();
-        if in_card {
+        if in_card && self.has_taps() {
             let id = self.slots.put(&self.model);
             self.look(host, TapPoint::Stack, true, id);
             self.slots.release(id);
         }
+        let size = core::mem::take(&mut self.model.gso_size);
+        let burst = PacketContents::inline(&self.model);
+        self.model.gso_size = size;
+        match burst {
+            Some(burst) => self.transmit_alike(host, route, &burst, size.into(), in_card),
+            None => self.transmit_with_options(host, route, in_card),
+        }
+    }
+
+    /// Transmits the packets of a burst without other options than timestamps: they differ from it in
+    /// sequence number, length and control bits.
+    fn transmit_alike(
+        &mut self,
+        host: u16,
+        route: u32,
+        burst: &PacketContents,
+        size: u32,
+        in_card: bool,
+    ) {
+        let headers = u64::from(self.model.header_len());
+        let mut packet = *burst;
+        let mut left = burst.payload;
+        loop {
+            let is_last = left <= size;
+            packet.payload = left.min(size);
+            packet.flags = if is_last {
+                packet.flags | burst.flags.without(Flags::CWR)
+            } else {
+                packet.flags.without(Flags::PSH | Flags::FIN)
+            };
+            let id = self.slots.put_like(&packet, packet.seq);
+            if !in_card {
+                self.look(host, TapPoint::Stack, true, id);
+            }
+            let len = Bytes(headers + u64::from(packet.payload));
+            self.enter_route(host, route, id, len);
+            if is_last {
+                return;
+            }
+            left -= size;
+            packet.seq = SeqNum(packet.seq.0.wrapping_add(size));
+            packet.flags = packet.flags.without(Flags::CWR);
+        }
+    }
+
+    /// Transmits the packets of a burst with SACK blocks.
+    #[cold]
+    fn transmit_with_options(&mut self, host: u16, route: u32, in_card: bool) {
         let burst = self.model;
         for segment in split(&burst) {
             let id = self.slots.put(&segment);

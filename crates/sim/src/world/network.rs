@@ -158,6 +158,12 @@ impl<'a, O: Observer> Network<'a, O> {
         }
     }
 
+    /// Returns whether any host has a tap.
+    #[inline(always)]
+    pub(super) fn has_taps(&self) -> bool {
+        unlikely(!self.taps.is_empty())
+    }
+
     fn show(&mut self, host: u16, place: TapPoint, outbound: bool, id: PacketId) {
         for (number, tap) in self.taps.iter().enumerate() {
             if tap.host == usize::from(host) && tap.place == place {
