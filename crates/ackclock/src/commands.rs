@@ -32,10 +32,8 @@ mod welcome;
 mod whatif;
 mod wire;
 
-use core::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::thread;
 
 use ::scenario::{Files, Loaded, Overrides, Stacks, decode, load};
 use ingest::inputs::InputKind;
@@ -46,11 +44,6 @@ use crate::file_kind::{FileKind, expect_kind};
 use crate::input;
 use crate::presets;
 use crate::visible::ShownPath as _;
-
-/// The number of threads of a command: `jobs`, or that of processors.
-fn threads(jobs: Option<NonZeroUsize>) -> NonZeroUsize {
-    jobs.or_else(|| thread::available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN)
-}
 
 /// Runs the command of the arguments.
 pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {

@@ -23,6 +23,7 @@ mod presets;
 mod progress;
 mod shortcut;
 mod store;
+mod threads;
 mod visible;
 
 use std::io::Write as _;

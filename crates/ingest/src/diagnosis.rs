@@ -22,7 +22,6 @@ mod host;
 mod joined;
 mod json;
 mod judged;
-mod judged_connection;
 mod junit;
 mod kernel;
 mod limits;
@@ -42,7 +41,7 @@ use core::convert::Infallible;
 use std::borrow::Cow;
 
 use diagnose::quic::rules::quic_rule;
-use diagnose::rules::{Finding, Neighbours, Proof, Severity, rule};
+use diagnose::rules::{Finding, Neighbours, Proof, Severity, is_judged, rule};
 use diagnose::{Analysis, AnalysisSettings, Diagnosis};
 use packet::Dir;
 use packet::wire::Endpoints;
@@ -69,10 +68,10 @@ pub use text::{TextStyle, finding_text, guess_text, limiter_letter};
 
 use beside::QuicBesideReport;
 use both_ends::QuicPairReport;
-use exchange::Exchanges;
+use exchange::{ExchangeSummary, Exchanges};
 use help::choose_help;
 use joined::CapturePairReport;
-use judged_connection::JudgedConnection;
+use selection::code_bit;
 use units::Duration;
 
 /// Most packets of a connection that are kept for the graphs of a page.
@@ -242,6 +241,66 @@ impl FailOn {
         let code = rule(name).map(|rule| rule.code);
         let code = code.or_else(|| quic_rule(name).map(|rule| rule.code));
         severity.or(code.map(Self::Code))
+    }
+}
+
+/// A [`ConnectionReport`] without its connection.
+struct JudgedConnection {
+    primary: Option<&'static str>,
+    kind: &'static str,
+    failed: bool,
+    cost: Duration,
+    noted: Duration,
+    bytes: u64,
+    duration: Duration,
+    goodput_bps: u64,
+    codes: u64,
+    is_judged: bool,
+    /// What its time was spent on.
+    exchange: Option<ExchangeSummary>,
+}
+
+impl JudgedConnection {
+    /// Diagnoses a connection among the `neighbours` of its file.
+    fn of(stream: &CapturedConnection, neighbours: &[Neighbours]) -> Self {
+        let beside = neighbours_at_point(neighbours, stream);
+        let analysis = stream.analysis();
+        let diagnosis = Diagnosis::of(&analysis, beside);
+        let other = Diagnosis::of_other_direction(&analysis, beside);
+        let findings = diagnosis.findings.iter();
+        let findings = findings.chain(other.iter().flat_map(|other| &other.findings));
+        Self {
+            primary: diagnosis.primary,
+            kind: diagnosis.primary_kind(),
+            failed: diagnosis.failed(),
+            cost: diagnosis.primary_cost(),
+            noted: diagnosis.cost(),
+            bytes: analysis.bytes(),
+            duration: analysis.duration(),
+            goodput_bps: (analysis.goodput() * 8.0) as u64,
+            codes: findings.fold(0, |set, found| set | code_bit(found.code)),
+            is_judged: is_judged(&analysis),
+            exchange: ExchangeSummary::of(&analysis),
+        }
+    }
+
+    /// The report of its connection.
+    fn report(self, stream: CapturedConnection) -> ConnectionReport {
+        ConnectionReport {
+            stream,
+            primary: self.primary,
+            kind: self.kind,
+            failed: self.failed,
+            cost: self.cost,
+            noted: self.noted,
+            bytes: self.bytes,
+            duration: self.duration,
+            goodput_bps: self.goodput_bps,
+            cures: Vec::new(),
+            proof: Proof::default(),
+            codes: self.codes,
+            is_judged: self.is_judged,
+        }
     }
 }
 

@@ -19,6 +19,7 @@ use super::explain::with_letters;
 use crate::cli::DemoArgs;
 use crate::failure::{Failure, look_on};
 use crate::output::{self, OutFile, print};
+use crate::threads::threads;
 use crate::visible::ShownPath as _;
 
 use examples::{EXAMPLES, FindingExample, WITHOUT};
@@ -123,7 +124,7 @@ fn diagnosis(name: &str, bytes: &[u8]) -> Result<(), Failure> {
     let mut report =
         DiagnosisReport::read_with(vec![source(name, bytes)], whatif::MOST_PACKETS, mode)
             .map_err(|error| Failure::new(format!("cannot diagnose {error}")))?;
-    whatif::try_worst(&mut report, &Workers::new(super::threads(None), &NEVER));
+    whatif::try_worst(&mut report, &Workers::new(threads(None), &NEVER));
     let look = look_on(io::stdout().is_terminal());
     let text = report.text(TextStyle { limit: 1, look });
     match look {
@@ -138,7 +139,7 @@ fn answer() -> Result<String, Failure> {
     let reading = inputs::read(vec![source(NAME, CAPTURE)], settings)
         .map_err(|error| Failure::new(format!("cannot read {error}")))?;
     let stream = reading.streams.first().ok_or_else(|| Failure::new("no connection"))?;
-    let workers = Workers::new(super::threads(None), &NEVER);
+    let workers = Workers::new(threads(None), &NEVER);
     let request = WhatIfRequest { set: vec![CURE.to_owned()], ..WhatIfRequest::default() };
     let answer = WhatIf::on(stream, &[], &request, &workers, None);
     answer.map(|answer| answer.to_text()).map_err(|_| Failure::new(format!("{NAME}: no answer")))

@@ -30,6 +30,7 @@ use crate::input;
 use crate::interrupt;
 use crate::output::{self, OutFile};
 use crate::progress::{ProgressReader, Spinner};
+use crate::threads::threads;
 use crate::visible::ShownPath as _;
 
 /// Default number of connections shown in full.
@@ -44,7 +45,7 @@ const FORGOTTEN: units::Duration = units::Duration::from_secs(300);
 const JSON_BUFFER: usize = 64 * 1_024;
 
 pub(super) fn run(args: &DiagnoseArgs) -> Result<ExitCode, Failure> {
-    let workers = Workers::new(super::threads(args.jobs), &NEVER);
+    let workers = Workers::new(threads(args.jobs), &NEVER);
     if let Some(labels) = &args.against {
         let [folder] = args.files.as_slice() else {
             return Err(Failure::new(

@@ -11,6 +11,7 @@ use crate::failure::Failure;
 use crate::interrupt;
 use crate::output::{OutFile, print};
 use crate::progress::{CountProgress, Spinner};
+use crate::threads::threads;
 
 pub(super) fn run(args: &ReproduceArgs) -> Result<ExitCode, Failure> {
     let cases = chosen(&args.cases)?;
@@ -20,7 +21,7 @@ pub(super) fn run(args: &ReproduceArgs) -> Result<ExitCode, Failure> {
     }
     let mut page = args.report.as_deref().map(OutFile::create).transpose()?;
     let stop = interrupt::orderly();
-    let workers = Workers::new(super::threads(args.jobs), stop);
+    let workers = Workers::new(threads(args.jobs), stop);
     let progress = CountProgress::new(cases.len() as u64, "cases");
     let report = CaseReport::of(&cases, &workers, &|done| progress.at(done as u64));
     drop(progress);

@@ -21,6 +21,7 @@ use crate::cli::{FromArgs, WhatIfArgs};
 use crate::failure::Failure;
 use crate::file_kind::other_command;
 use crate::output::{OutFile, print};
+use crate::threads::threads;
 use crate::visible::ShownPath as _;
 
 /// A connection with its packets.
@@ -34,7 +35,7 @@ enum Recording {
 pub(super) fn run(args: WhatIfArgs) -> Result<ExitCode, Failure> {
     let recording = recording(&args.file, args.flow, args.keylog.as_deref())?;
     let mut page = args.report.as_deref().map(OutFile::create).transpose()?;
-    let workers = Workers::new(super::threads(args.jobs), &NEVER);
+    let workers = Workers::new(threads(args.jobs), &NEVER);
     let question = WhatIfRequest { compare: args.compare, set: args.set, sender: args.sender };
     let answer = match &recording {
         Recording::Tcp(stream, others) => {

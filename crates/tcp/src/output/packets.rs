@@ -197,7 +197,12 @@ impl SendSide {
             let fills = train + 1 == most && !last_is_free && !rule.device_holds;
             self.call.batch = PacketBatch::new(train, fills);
         } else if conn.cfg.tso && !retransmitting && !last && !rule.device_holds {
-            self.note_full_window(conn, len, cwnd, in_flight);
+            // A burst that fills the congestion window ends the call, unless something is to be retransmitted.
+            let is_calm = !self.measures_rates() && !self.cc.in_recovery() && !conn.fin_wanted();
+            let fills = len > cwnd.saturating_sub(in_flight + 1) * mss;
+            if is_calm && fills && self.scoreboard.all_in_order() {
+                self.call.batch = PacketBatch::new(0, true);
+            }
         }
         Ok(SegmentPlan {
             at,
@@ -212,15 +217,6 @@ impl SendSide {
             },
             more: true,
         })
-    }
-
-    /// A burst of `len` bytes that fills the congestion window ends the call, unless something is to be retransmitted.
-    fn note_full_window(&mut self, conn: &Connection, len: u64, cwnd: u64, in_flight: u64) {
-        let is_calm = !self.measures_rates() && !self.cc.in_recovery() && !conn.fin_wanted();
-        let fills = len > cwnd.saturating_sub(in_flight + 1) * conn.mss();
-        if is_calm && fills && self.scoreboard.all_in_order() {
-            self.call.batch = PacketBatch::new(0, true);
-        }
     }
 
     /// Length of a probe of new data: the burst that the windows allow, at least a segment; neither Nagle's rule nor
