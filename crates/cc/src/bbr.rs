@@ -236,7 +236,7 @@ impl Bbr {
             delivered: sample.delivered,
             lost: sample.lost,
             delivered_at: sample.delivered_at,
-            delivered_ms: sample.delivered_ms,
+            delivered_ms: sample.delivered_clock / 1_000_000,
         });
         self.update_bandwidth(sample);
         self.update_aggregation(sample);

@@ -212,8 +212,8 @@ pub struct RateSample {
     pub lost: u64,
     /// Time of the last delivery (`tp->delivered_mstamp`).
     pub delivered_at: Instant,
-    /// That time in whole milliseconds of the host's clock.
-    pub delivered_ms: u64,
+    /// That time by the host's clock, in nanoseconds.
+    pub delivered_clock: u64,
     /// RTT of the newest packet sent once, in microseconds; `None` without a sample.
     pub rtt_us: Option<u32>,
     /// True if it may be a delayed ACK: it acknowledges a single packet.

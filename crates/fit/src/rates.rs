@@ -152,7 +152,7 @@ impl ReplayRates {
             delivered: self.total,
             lost: self.lost,
             delivered_at: turn.at,
-            delivered_ms: turn.at.as_nanos() / 1_000_000,
+            delivered_clock: turn.at.as_nanos(),
             rtt_us: (!turn.rtt.is_zero()).then(|| narrow(turn.rtt.as_micros())),
             ack_delayed: turn.delivered < self.mss,
             srtt_us: narrow(srtt.as_micros()),

@@ -237,7 +237,7 @@ impl RateController {
             delivered: self.delivered,
             lost: self.lost,
             delivered_at: self.delivered_at,
-            delivered_ms: self.delivered_at.as_nanos() / 1_000_000,
+            delivered_clock: self.delivered_at.as_nanos(),
             rtt_us: acked.rtt.map(micros),
             ack_delayed: false,
             srtt_us: if self.samples > 0 { micros(acked.smoothed) } else { 0 },

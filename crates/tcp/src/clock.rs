@@ -161,14 +161,10 @@ impl KernelClock {
         self.phase
     }
 
+    /// Nanoseconds of this clock at `now`.
     #[inline]
-    fn nanos(&self, now: Instant) -> u64 {
+    pub(crate) fn nanos(&self, now: Instant) -> u64 {
         now.as_nanos().saturating_add(self.phase.as_nanos())
-    }
-
-    /// Milliseconds counted at `now`, whole ones.
-    pub(crate) fn millis(&self, now: Instant) -> u64 {
-        self.nanos(now) / 1_000_000
     }
 
     /// Ticks counted at `now`.

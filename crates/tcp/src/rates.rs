@@ -121,7 +121,7 @@ impl SendSide {
             delivered: rates.delivery.delivered(),
             lost,
             delivered_at: rates.delivery.delivered_at(),
-            delivered_ms: conn.clock.millis(rates.delivery.delivered_at()),
+            delivered_clock: conn.clock.nanos(rates.delivery.delivered_at()),
             rtt_us: rates.rtt.map(|rtt| narrow(rtt.as_micros())),
             srtt_us,
             prior_in_flight: narrow(rates.in_flight_before),

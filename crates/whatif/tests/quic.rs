@@ -9,6 +9,7 @@ use fit::QuicFit;
 use ingest::diagnosis::{DiagnosisReport, Validity};
 use ingest::inputs::{self, InputFile, QuicConnection, ReadMode};
 use logs::qlog::QlogFormat;
+use runner::workers::Workers;
 use scenario::{Overrides, load};
 use whatif::{WhatIf, WhatIfError, WhatIfRequest};
 
@@ -344,7 +345,7 @@ fn cures_of_a_log_are_tried() {
     let limited = log(&[path, "host.server.knobs.initial_max_data=128kB"]);
     let source = InputFile { name: "upload.sqlog".into(), bytes: Box::new(&*limited) };
     let mut report = DiagnosisReport::read(vec![source], true).unwrap();
-    whatif::try_worst(&mut report);
+    whatif::try_worst(&mut report, &Workers::one());
     let one = &report.files[0].quic[0];
     assert_eq!(one.diagnosis.primary, Some("CC821"));
     let [cure] = &one.cures[..] else { panic!("{:?}", one.cures) };
@@ -360,6 +361,6 @@ fn cures_of_a_log_are_tried() {
     let busy = log(&[]);
     let source = InputFile { name: "upload.sqlog".into(), bytes: Box::new(&*busy) };
     let mut report = DiagnosisReport::read(vec![source], true).unwrap();
-    whatif::try_worst(&mut report);
+    whatif::try_worst(&mut report, &Workers::one());
     assert!(report.files[0].quic[0].cures.is_empty());
 }

@@ -194,7 +194,7 @@ mod tests {
                 delivered: 2,
                 lost: 1,
                 delivered_at: Instant::from_nanos(100_000_000),
-                delivered_ms: 100,
+                delivered_clock: 100_000_000,
                 rtt_us: Some(50_000),
                 ack_delayed: false,
                 srtt_us: 50_000,

@@ -163,7 +163,7 @@ fn replay(transfer: &str) -> (u64, Differences) {
             delivered,
             lost,
             delivered_at: at(row),
-            delivered_ms: at(row).as_nanos() / 1_000_000,
+            delivered_clock: at(row).as_nanos(),
             rtt_us: (Some(min_rtt) != bbr.min_rtt).then_some(min_rtt),
             ack_delayed: false,
             srtt_us: rows.small(after, "srtt_us"),

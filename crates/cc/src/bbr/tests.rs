@@ -48,7 +48,7 @@ impl World {
             delivered: self.delivered,
             lost: 0,
             delivered_at: Instant::ZERO + Duration::from_millis(self.now),
-            delivered_ms: self.now,
+            delivered_clock: self.now * 1_000_000,
             rtt_us: Some(100_000),
             ack_delayed: false,
             srtt_us: 100_000,

@@ -107,7 +107,7 @@ fn losses_of_a_round_outside_of_a_probe_cut_the_short_term_bounds() {
         delivered: 50,
         lost: 1,
         delivered_at: Instant::ZERO,
-        delivered_ms: 0,
+        delivered_clock: 0,
         rtt_us: Some(100_000),
         ack_delayed: false,
         srtt_us: 100_000,

@@ -64,7 +64,7 @@ impl Driver {
             delivered: self.delivered,
             lost: self.lost,
             delivered_at: self.now,
-            delivered_ms: self.now.as_nanos() / 1_000_000,
+            delivered_clock: self.now.as_nanos(),
             rtt_us: Some(100_000),
             ack_delayed: false,
             srtt_us: 100_000,

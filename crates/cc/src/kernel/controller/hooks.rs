@@ -165,7 +165,7 @@ impl RateController for KernelController {
         sock.delivered = sample.delivered as u32;
         sock.delivered_ce = sample.signals.delivered_ce as u32;
         sock.lost = sample.lost as u32;
-        sock.delivered_mstamp = (sample.delivered_at.as_nanos() + NANOS_AT_START) / 1_000;
+        sock.delivered_mstamp = (sample.delivered_clock + NANOS_AT_START) / 1_000;
         sock.tcp_wstamp_ns = sock.now_ns + sample.until_next_departure.as_nanos();
         sock.app_limited = 0;
         let rate = sample.rate.as_ref();

@@ -88,8 +88,15 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
         return None;
     }
     let mean = delays.sum / delays.count;
-    // After a loss the window is small because of that: what few packets wait for their ACK is its cost.
-    let limited = analysis.slow_start.ns + analysis.plain_window.ns;
+    // A receiver that waits for a second packet holds the ACK of a small window: after losses that is their cost.
+    let holds_few = delays.packets <= 2 * delays.count;
+    let limited: u64 = match holds_few {
+        true => analysis.slow_start.ns + analysis.plain_window.ns,
+        false => [QuicLimiter::SlowStart, QuicLimiter::Window, QuicLimiter::Recovery]
+            .iter()
+            .map(|limiter| analysis.time(*limiter))
+            .sum(),
+    };
     let cost = (u128::from(limited) * u128::from(mean) / u128::from((min + mean).max(1))) as u64;
     let late = delays.above * 20 > delays.count && delays.above >= 3;
     let long = mean * 4 > min && is_significant(analysis, cost);
