@@ -148,6 +148,7 @@ mod tests {
             forward = [{ link = { rate = "5Mbit/s", buffer = "150KB" } }, { delay = "20ms" }]
             return = [{ delay = "20ms" }]
             [[flow]]
+            name = "transfer"
             from = "sender"
             to = "receiver"
             bulk = "15MB"
@@ -174,6 +175,7 @@ mod tests {
             forward = [{ delay = "20ms" }]
             return = [{ delay = "20ms" }]
             [[flow]]
+            name = "transfer"
             from = "sender"
             to = "receiver"
             bulk = "1MB"

@@ -33,6 +33,8 @@ pub struct KernelController {
     /// `snd_una`, as an offset.
     una: Offset,
     now: Instant,
+    /// By how many ns the host's clock is ahead of the simulation's, as of the last rate sample.
+    clock_ahead: u64,
     /// RTT of the acknowledgment in progress.
     rtt: Option<Duration>,
     /// The last `cong_control` set `tp->app_limited`.
@@ -56,6 +58,7 @@ impl KernelController {
             high_seq: Offset(0),
             una: Offset(0),
             now: Instant::ZERO,
+            clock_ahead: 0,
             rtt: None,
             sends_little: false,
             failure: None,
@@ -365,7 +368,7 @@ impl KernelController {
             sock.delivered_ce = sock.delivered_ce.wrapping_add(ack.delivered);
         }
         if ack.delivered > 0 {
-            sock.delivered_mstamp = sock.tcp_mstamp;
+            sock.delivered_mstamp = (sock.now_ns + self.clock_ahead) / 1_000;
         }
         if let Some((value, echo)) = ack.timestamps {
             (sock.rcv_tsval, sock.rcv_tsecr, sock.saw_tstamp) = (value, echo, 1);

@@ -161,7 +161,7 @@ impl SendSide {
         }
         let repaired = reno && self.repairs_timeout();
         self.check_timeout(conn, cx, received, &account, duplicates, echo);
-        let reno_input = unlikely(reno).then(|| self.reno_input(received));
+        let reno_input = unlikely(reno).then(|| reno::RenoInput::of(self, received));
         let settled = self.settle_recovery(conn, cx, received, echo);
         if let Some(loss) = self.stack.rack_tlp() {
             loss.holds_back = settled;
@@ -181,7 +181,7 @@ impl SendSide {
         let found = match reneged || settled {
             true => RackLosses::default(),
             false if unlikely(lost.packets > 0) => lost,
-            false if unlikely(reno) => self.detect_without_sack(received),
+            false if unlikely(reno) => reno::detect_without_sack(self, received),
             false => self.detect_losses(cx.now, true),
         };
         self.report_lost(cx.now, account.packets);

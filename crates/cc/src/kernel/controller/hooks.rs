@@ -161,6 +161,7 @@ impl WindowController for KernelController {
 impl RateController for KernelController {
     fn on_rate_sample(&mut self, sample: &RateSample) -> WindowChange {
         let before = self.sock.snd_cwnd;
+        self.clock_ahead = sample.delivered_clock.saturating_sub(sample.delivered_at.as_nanos());
         let sock = &mut *self.sock;
         sock.delivered = sample.delivered as u32;
         sock.delivered_ce = sample.signals.delivered_ce as u32;

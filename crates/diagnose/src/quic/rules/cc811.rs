@@ -80,7 +80,7 @@ const fn is_loss(episode: &QuicEpisode) -> bool {
 /// Fewest losses of a path that loses all the time, and fewest timeouts among them.
 const HABIT: u64 = 10;
 
-/// Whether the probe timeouts are those of single losses, as many as there are: no outage lets so many timers fire once each.
+/// Whether the probe timeouts are those of single losses, again and again: in an outage a timer fires several times in a row.
 pub(super) fn explains_timeouts(analysis: &QuicAnalysis) -> bool {
     let losses = analysis.episodes.iter().filter(|episode| is_loss(episode)).count() as u64;
     let is_outage = |episode: &QuicEpisode| episode.after_outage || episode.persistent;

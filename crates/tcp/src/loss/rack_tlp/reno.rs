@@ -23,16 +23,6 @@ impl SendSide {
         matches!(&self.stack, Stack::RackTlp(loss) if loss.reno)
     }
 
-    /// The acknowledgment, and the recovery that is in progress now.
-    pub(super) fn reno_input(&self, received: &ReceivedAck) -> RenoInput {
-        RenoInput {
-            th_ack: received.th_ack,
-            advances: received.th_ack > self.una,
-            recovering: self.in_fast_recovery(),
-            recovery_point: self.cc.recovery_point(),
-        }
-    }
-
     /// Forgets what duplicates stood for, and returns the losses that the end of a timeout's repair shows; `before`: the
     /// recovery in which the acknowledgment has arrived. An undo before its recovery point leaves duplicates as they are
     /// (tcp_try_undo_partial).
@@ -43,21 +33,10 @@ impl SendSide {
         before: &RenoInput,
         repaired: bool,
     ) -> RackLosses {
-        let now = self.reno_input(received);
+        let now = RenoInput::of(self, received);
         let SendSide { stack, sender: Sender { scoreboard, .. } } = self;
         match stack.rack_tlp() {
             Some(loss) => loss.settle_reno(scoreboard, [before, &now], repaired),
-            None => RackLosses::default(),
-        }
-    }
-
-    /// Detects losses without SACK.
-    #[cold]
-    pub(super) fn detect_without_sack(&mut self, received: &ReceivedAck) -> RackLosses {
-        let input = self.reno_input(received);
-        let SendSide { stack, sender: Sender { scoreboard, .. } } = self;
-        match stack.rack_tlp() {
-            Some(loss) => loss.detect_reno(scoreboard, &input),
             None => RackLosses::default(),
         }
     }
@@ -67,6 +46,17 @@ impl SendSide {
     #[inline]
     pub(super) fn holds_recovery(&self) -> bool {
         matches!(&self.stack, Stack::RackTlp(loss) if loss.episode.held)
+    }
+}
+
+/// Detects losses without SACK.
+#[cold]
+pub(super) fn detect_without_sack(side: &mut SendSide, received: &ReceivedAck) -> RackLosses {
+    let input = RenoInput::of(side, received);
+    let SendSide { stack, sender: Sender { scoreboard, .. } } = side;
+    match stack.rack_tlp() {
+        Some(loss) => loss.detect_reno(scoreboard, &input),
+        None => RackLosses::default(),
     }
 }
 
@@ -98,6 +88,18 @@ pub(super) struct RenoInput {
     recovering: bool,
     /// Its recovery point (`high_seq`).
     recovery_point: Offset,
+}
+
+impl RenoInput {
+    /// The acknowledgment, and the recovery that is in progress now.
+    pub(super) fn of(side: &SendSide, received: &ReceivedAck) -> Self {
+        Self {
+            th_ack: received.th_ack,
+            advances: received.th_ack > side.una,
+            recovering: side.in_fast_recovery(),
+            recovery_point: side.cc.recovery_point(),
+        }
+    }
 }
 
 impl RackTlpState {
