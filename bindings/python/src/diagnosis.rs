@@ -15,6 +15,7 @@ use pyo3::types::PyBytes;
 use scenario::ReportStyle;
 
 use crate::errors::{RunError, wrong_scenario};
+use crate::published::threads;
 use crate::watch::{LongCall, watch};
 
 /// Connections shown in full in the text.

@@ -27,7 +27,7 @@ pub(super) fn run(place: &Path, verdict: &mut ClosedVerdict) {
     let mut totals = Totals::default();
     let outcomes = processors::map(&files, |file| {
         let recording = Bbr3Recording::read(file)?;
-        let outcome = infer::infer(&recording).map_err(|error| error.to_string())?;
+        let outcome = infer::infer(&recording)?;
         Ok::<_, String>((recording.name, outcome))
     });
     for (file, outcome) in files.iter().zip(outcomes) {
