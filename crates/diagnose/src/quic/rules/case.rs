@@ -115,7 +115,8 @@ pub(super) fn reading_time(analysis: &QuicAnalysis, limiter: QuicLimiter) -> u64
         0 => {
             let span = analysis.budget.of(limiter);
             let left = first.unwrap_or(0).min(analysis.stream_bytes);
-            (left as f64 * span.ns as f64 / span.bytes.max(1) as f64) as u64
+            let time = left as f64 * span.ns as f64 / span.bytes.max(1) as f64;
+            (time as u64).min(analysis.duration())
         }
         1 => remote.total,
         _ => 0,

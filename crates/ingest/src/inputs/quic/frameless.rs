@@ -310,11 +310,12 @@ impl FrameInference {
         self.least = metrics.min_rtt.or(self.least);
         let (latest, least) = metrics.latest_rtt.zip(self.least)?;
         let (before, now) = before.zip(self.smoothed)?;
-        let taken = (8 * now).checked_sub(7 * before)?;
-        let is_sample = (least..=latest + 2 * SMOOTHED_ERROR).contains(&(taken + SMOOTHED_ERROR));
+        let taken = now.checked_mul(8)?.checked_sub(before.checked_mul(7)?)?;
+        let most = latest.saturating_add(2 * SMOOTHED_ERROR);
+        let is_sample = (least..=most).contains(&taken.saturating_add(SMOOTHED_ERROR));
         let delay = latest.saturating_sub(taken);
         let is_left_out = delay > SMOOTHED_ERROR;
-        let is_short = latest <= least + LEAST_INITIAL_RTT;
+        let is_short = latest <= least.saturating_add(LEAST_INITIAL_RTT);
         match is_sample {
             true if is_left_out => Some(delay),
             true if is_short => Some(0),
@@ -552,6 +553,15 @@ mod tests {
             min_rtt: first,
             latest_rtt: first,
             smoothed_rtt: first,
+            ..QuicMetrics::default()
+        };
+        assert_eq!(inference.delay_of(&metrics), None);
+        // No number of a log is too large.
+        let most = Some(u64::MAX);
+        let metrics = QuicMetrics {
+            min_rtt: most,
+            latest_rtt: most,
+            smoothed_rtt: most,
             ..QuicMetrics::default()
         };
         assert_eq!(inference.delay_of(&metrics), None);
