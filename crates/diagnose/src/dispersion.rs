@@ -4,17 +4,34 @@
 //! to flow control", SIGCOMM 1991), and their ACKs keep the spacing. Single gaps are noise
 //! (Dovrolis, Ramanathan, Moore, "What do packet dispersion techniques measure?", INFOCOM 2001), so
 //! a sample spans at least four gaps and eight segments, and less than half an RTT to exclude the
-//! pause between two flights. The samples go into a histogram over the logarithm of the rate,
+//! pause between two flights. Flights that are never so long are sampled over two gaps and four segments, as
+//! long as there is no better sample. The samples go into a histogram over the logarithm of the rate,
 //! weighted by bytes.
 
 use units::{Duration, Instant};
 
 /// Deliveries in the ring.
 const RING: usize = 32;
+/// Least gaps and segments of a sample, and of one of short flights.
+const LONG: (usize, u64) = (4, 8);
+const SHORT: (usize, u64) = (2, 4);
 const SUB: u64 = 16;
 /// Smallest and largest rate of the histogram: 2^10 and 2^36 bytes per second.
 const LOW: u32 = 10;
 const BINS: usize = 26 * SUB as usize;
+
+/// Delivery rates over some segments, in bytes of payload per second.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct BurstRates {
+    /// The most frequent one, by bytes.
+    pub usual: f64,
+    /// The median.
+    pub median: f64,
+    /// The 90th percentile.
+    pub most: f64,
+    /// No flight was long enough for a sample of eight segments: those of four are less exact.
+    pub of_short_flights: bool,
+}
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Dispersion {
@@ -22,6 +39,8 @@ pub(crate) struct Dispersion {
     next: usize,
     bins: Vec<u64>,
     total: u64,
+    /// A sample was of a long flight: those of short ones count no more.
+    has_long: bool,
 }
 
 impl Dispersion {
@@ -40,19 +59,34 @@ impl Dispersion {
             self.ring[self.next] = (at, total);
             self.next = (self.next + 1) % RING;
         }
-        let len = self.ring.len();
-        let newest = if len < RING { len - 1 } else { (self.next + RING - 1) % RING };
-        for back in 4..len {
-            let (then, had) = self.ring[(newest + len - back) % len];
-            let (span, moved) = (at.since(then), total - had);
-            if moved < 8 * mss {
-                continue;
+        match self.sample(LONG, mss, rtt) {
+            Some(rate) => {
+                if !core::mem::replace(&mut self.has_long, true) {
+                    self.bins.fill(0);
+                    self.total = 0;
+                }
+                self.count(rate, bytes);
             }
-            if !span.is_zero() && span < rtt / 2 {
-                self.count(units::ratio::scaled(moved, 1_000_000_000, span.as_nanos()), bytes);
+            None if self.has_long => {}
+            None => {
+                if let Some(rate) = self.sample(SHORT, mss, rtt) {
+                    self.count(rate, bytes);
+                }
             }
-            break;
         }
+    }
+
+    /// The rate of the shortest run of deliveries up to the newest with these gaps and segments; `None` if it spans half a
+    /// round trip or no time.
+    fn sample(&self, (gaps, segments): (usize, u64), mss: u64, rtt: Duration) -> Option<u64> {
+        let len = self.ring.len();
+        let newest = if len < RING { len.checked_sub(1)? } else { (self.next + RING - 1) % RING };
+        let (at, total) = self.ring[newest];
+        let runs = (gaps..len).map(|back| self.ring[(newest + len - back) % len]);
+        let (then, had) = runs.into_iter().find(|(_, had)| total - had >= segments * mss)?;
+        let (span, moved) = (at.since(then), total - had);
+        let is_burst = !span.is_zero() && span < rtt / 2;
+        is_burst.then(|| units::ratio::scaled(moved, 1_000_000_000, span.as_nanos()))
     }
 
     fn count(&mut self, rate: u64, bytes: u64) {
@@ -66,8 +100,18 @@ impl Dispersion {
         self.total += bytes;
     }
 
+    /// The rates; `None` without a sample.
+    pub(crate) fn rates(&self) -> Option<BurstRates> {
+        Some(BurstRates {
+            usual: self.mode()?,
+            median: self.quantile(0.5)?,
+            most: self.quantile(0.9)?,
+            of_short_flights: !self.has_long,
+        })
+    }
+
     /// The quantile `share` of the rate, weighted by bytes, in bytes per second.
-    pub(crate) fn quantile(&self, share: f64) -> Option<f64> {
+    fn quantile(&self, share: f64) -> Option<f64> {
         if self.total == 0 {
             return None;
         }
@@ -83,7 +127,7 @@ impl Dispersion {
     }
 
     /// The mode of the rate, in bytes per second.
-    pub(crate) fn mode(&self) -> Option<f64> {
+    fn mode(&self) -> Option<f64> {
         let weight = |bin: usize| {
             let around = bin.saturating_sub(1)..(bin + 2).min(self.bins.len());
             self.bins[around].iter().sum::<u64>()
@@ -97,4 +141,39 @@ fn middle(bin: usize) -> f64 {
     let octave = (bin as u64 / SUB) as u32 + LOW;
     let within = bin as u64 % SUB + SUB;
     ((1_u64 << octave) as f64) * (within as f64 + 0.5) / SUB as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MSS: u64 = 1_000;
+    const RTT: Duration = Duration::from_millis(40);
+
+    /// Ten flights of so many pairs of segments, 1 ms a pair, every 40 ms, from flight `of` and `total` bytes on.
+    fn flights((of, mut total): (u64, u64), pairs: u64, after: Dispersion) -> Dispersion {
+        let mut found = after;
+        for flight in 0..10 {
+            for pair in 0..pairs {
+                total += 2 * MSS;
+                let at = Instant::from_nanos((of + flight) * 40_000_000 + pair * 1_000_000);
+                found.delivered(at, 2 * MSS, total, MSS, RTT);
+            }
+        }
+        found
+    }
+
+    fn is_near(rate: f64, expected: f64) -> bool {
+        (rate / expected - 1.0).abs() < 0.05
+    }
+
+    /// Six segments in flight show the rate of the path, if no flight shows it better.
+    #[test]
+    fn short_flights_show_the_rate_too() {
+        let found = flights((0, 0), 3, Dispersion::default());
+        let rates = found.rates().expect("three deliveries are two gaps");
+        assert!(rates.of_short_flights && is_near(rates.usual, 2e6), "{rates:?}");
+        let rates = flights((10, 60_000), 10, found).rates().expect("there are flights of twenty");
+        assert!(!rates.of_short_flights && is_near(rates.usual, 2e6), "{rates:?}");
+    }
 }

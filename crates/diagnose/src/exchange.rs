@@ -4,7 +4,8 @@
 //! A *turn* ends when a host sends new data that acknowledge all data of its peer: it has received
 //! them and answers. From the last data of the peer to the first of the answer, a capture point sees
 //! the round trip between itself and the host that answers, which the handshake and ACKs show, and the
-//! time that this host thinks. So the think time of either host is the same from any capture point. While
+//! time that this host thinks. So the think time of either host is the same from any capture point. Of a message that
+//! waits in a queue of the path, the ACKs show when it arrived. While
 //! one host sends on, `half_connection` separates pauses of its application, a closed window of
 //! its peer, and the repair of losses from the transfer.
 
@@ -254,9 +255,19 @@ fn distance(
     handshake: CaptureDistances,
 ) -> Duration {
     let half = |dir: Dir| halves[dir as usize].as_deref();
-    let acks = half(dir.reversed()).and_then(|peer| peer.rtt.shortest_to_receiver());
-    let echoes = half(dir).and_then(|own| own.rtt.shortest_to_sender());
-    [handshake.rtt_to_sender(dir), acks, echoes].into_iter().flatten().min().unwrap_or_default()
+    trip_to(dir, half(dir), half(dir.reversed()), handshake).unwrap_or_default()
+}
+
+/// The same with the data of this host, `own`, and those of the other; `None` if nothing shows it yet.
+fn trip_to(
+    dir: Dir,
+    own: Option<&HalfConnection>,
+    peer: Option<&HalfConnection>,
+    handshake: CaptureDistances,
+) -> Option<Duration> {
+    let acks = peer.and_then(|peer| peer.rtt.shortest_to_receiver());
+    let echoes = own.and_then(|own| own.rtt.shortest_to_sender());
+    [handshake.rtt_to_sender(dir), acks, echoes].into_iter().flatten().min()
 }
 
 impl ExchangeLog {
@@ -311,7 +322,17 @@ impl ExchangeLog {
                 };
                 if peer.is_none_or(acks_all) {
                     let wait = LongestWait { length, frames: (since.frame, frame), until: at };
-                    self.budget.thinking[dir as usize].add(wait);
+                    if dir == Dir::Reverse {
+                        self.budget.first_byte.add(wait);
+                    }
+                    let travelled = peer.map_or(Duration::ZERO, |peer| {
+                        let trip = trip_to(dir, Some(own), Some(peer), start.distances);
+                        let arrived = peer.prompt_ack_here().since(since.at);
+                        trip.map_or(Duration::ZERO, |trip| arrived.saturating_sub(trip)).min(length)
+                    });
+                    self.budget.add(ExchangeShare::Transfer, travelled);
+                    let thinks = LongestWait { length: length - travelled, ..wait };
+                    self.budget.thinking[dir as usize].add(thinks);
                     self.check_slow_response(wait, packet, own, peer);
                     let payload = u64::from(packet.segment.payload);
                     self.begun_at[dir as usize] = own.bytes.captured.saturating_sub(payload);
@@ -413,7 +434,6 @@ impl ExchangeLog {
         self.budget.add(waits_for, closing.since(acked));
         self.budget.add(ExchangeShare::Idle, end.since(closing));
         let travel = [Dir::Forward, Dir::Reverse].map(|dir| distance(dir, halves, handshake));
-        self.budget.first_byte = self.budget.thinking[Dir::Reverse as usize];
         self.budget.first_byte.lengthen(travel[Dir::Forward as usize]);
         for dir in [Dir::Forward, Dir::Reverse] {
             let waits = &mut self.budget.thinking[dir as usize];

@@ -137,3 +137,27 @@ fn data_that_cross_are_no_turn() {
     let budget = *connection.finish().exchange.unwrap();
     assert_eq!(budget.requests(), 2);
 }
+
+/// An upload of ten segments that a slow link sends one after another: the time until they are there is no think time.
+#[test]
+fn the_way_of_a_large_request_is_no_think_time() {
+    let mut connection = TestConnection::new();
+    connection.open_between(RTT, 0);
+    let mut at = RTT + 1_000;
+    for n in 0..4 {
+        let start = n * 10_000;
+        for part in 0..10 {
+            connection.sends_request(at, start + part * 1_000, 1_000, n * 200);
+        }
+        // 5 ms a segment: the last two arrive 50 ms after the first byte.
+        for two in 1..=5 {
+            connection.sends_response(at + RTT + two * 10_000, start + two * 2_000, n * 200, 0);
+        }
+        at += RTT + 50_000 + 100_000;
+        connection.sends_response(at, start + 10_000, n * 200, 200);
+        at += 100;
+    }
+    let budget = *connection.finish().exchange.expect("there are data");
+    assert!(is_about(budget.of(ExchangeShare::Server), 400), "{budget:?}");
+    assert!(is_about(budget.first_byte.mean().unwrap(), 190), "{budget:?}");
+}

@@ -6,6 +6,7 @@ use units::{Duration, Instant};
 use crate::capture_point::CapturePoint;
 use crate::connection::Syn;
 use crate::coverage::Coverage;
+use crate::dispersion::BurstRates;
 use crate::episodes::RecoveryEpisode;
 use crate::half_connection::HalfConnection;
 use crate::reordering::ReorderingStats;
@@ -77,9 +78,8 @@ pub struct FlowAnalysis {
     pub rounds: Vec<Round>,
     /// Rounds per entry of `rounds` (more than one in long connections).
     pub rounds_per_entry: u32,
-    /// Delivery rates over some segments: mode, median and 90th percentile by bytes, in bytes per
-    /// second.
-    pub dispersion: Option<[f64; 3]>,
+    /// Delivery rates over some segments.
+    pub dispersion: Option<BurstRates>,
     /// Events at the sender, at most
     /// [`AnalysisSettings::turns`](crate::AnalysisSettings::turns).
     pub turns: Vec<SenderEvent>,
@@ -94,7 +94,7 @@ struct FlowCourse {
     episodes: Vec<RecoveryEpisode>,
     rounds: RoundLog,
     turns: Vec<SenderEvent>,
-    dispersion: Option<[f64; 3]>,
+    dispersion: Option<BurstRates>,
 }
 
 impl FlowAnalysis {
@@ -150,9 +150,7 @@ impl FlowAnalysis {
         start: Instant,
         end: Instant,
     ) -> Self {
-        let rates = &half.deliveries.dispersion;
-        let dispersion =
-            rates.mode().and_then(|mode| Some([mode, rates.quantile(0.5)?, rates.quantile(0.9)?]));
+        let dispersion = half.deliveries.dispersion.rates();
         let course = FlowCourse {
             episodes: core::mem::take(&mut half.recovery.episodes),
             rounds: core::mem::replace(&mut half.rounds.log, RoundLog::new(end)),

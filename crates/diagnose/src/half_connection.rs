@@ -188,6 +188,11 @@ impl HalfConnection {
         (self.acks.acked >= self.board.nxt).then_some(self.acks.acked_at)
     }
 
+    /// Time of the last ACK, not delayed, of data of this host that passed the capture point.
+    pub(crate) const fn prompt_ack_here(&self) -> Instant {
+        self.acks.prompt_at
+    }
+
     /// Whether this host sent packets before the last one that the capture does not have: its numbers of packets show
     /// it, or its timer sent the last one.
     pub(crate) fn is_preceded_by_missing(&self) -> bool {

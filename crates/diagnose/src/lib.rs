@@ -59,6 +59,7 @@ pub use analysis::Analysis;
 pub use connection::{AnalysisSettings, ConnectionAnalyzer, ObservedSyn};
 pub use connection_record::{ConnectionRecorder, RecentCourse, RecordedConnection};
 pub use diagnosis::Diagnosis;
+pub use dispersion::BurstRates;
 pub use exchange::{ExchangeBudget, ExchangeShare};
 pub use flow::FlowAnalysis;
 pub use negotiated::{EcnSupport, Negotiated};

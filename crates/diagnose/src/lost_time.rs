@@ -85,11 +85,12 @@ pub(crate) fn blame(
     if episode.trigger == RecoveryTrigger::Probe || (timer && at_end) {
         return LostTimeCause::TailLoss;
     }
-    if timer {
+    // Where most of the flight arrived, the path was not silent: the repair of single losses failed.
+    let lost = episode.retransmitted - episode.spurious;
+    if timer && lost * flow.mss * 2 >= episode.flight {
         return LostTimeCause::Timeout;
     }
     let base = path.base_rtt.unwrap_or_default();
-    let lost = episode.retransmitted - episode.spurious;
     let first = flow.episodes.first().is_some_and(|e| e.begin == episode.begin);
     // Random loss of a sixteenth of a window at once takes a loss rate of 6 %; then half of the
     // longest queue is enough, for the first loss may have come before the queue was full.
@@ -124,4 +125,29 @@ fn wait_on_way_there(episode: &RecoveryEpisode, flow: &FlowAnalysis) -> Duration
     let next = flow.rounds.partition_point(|round| round.start <= episode.begin);
     let rounds = &flow.rounds[next.saturating_sub(2)..next];
     rounds.iter().map(|round| round.wait_on_way_there).max().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use units::Instant;
+
+    use super::*;
+
+    /// A timer that ends the repair of a few losses is no silence of the path.
+    #[test]
+    fn a_timeout_is_an_outage_if_most_of_the_flight_is_lost() {
+        let start = Instant::ZERO;
+        let flow = FlowAnalysis { mss: 1_000, ..FlowAnalysis::empty(start, start) };
+        let path = PathEstimate::of(&flow);
+        let of = |retransmitted| RecoveryEpisode {
+            retransmitted,
+            timeouts: 1,
+            flight: 40_000,
+            window: 40_000,
+            sent_above: 40_000,
+            ..RecoveryEpisode::new(RecoveryTrigger::Timer, start, 1)
+        };
+        assert_eq!(blame(&of(30), &flow, &path), LostTimeCause::Timeout);
+        assert_eq!(blame(&of(4), &flow, &path), LostTimeCause::Random);
+    }
 }

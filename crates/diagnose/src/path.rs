@@ -4,6 +4,7 @@ use units::Duration;
 
 use crate::FlowAnalysis;
 use crate::capture_point::CapturePoint;
+use crate::dispersion::BurstRates;
 use crate::episodes::RecoveryTrigger;
 use crate::rounds::{Round, RoundOrigin, TimeUse};
 
@@ -57,17 +58,18 @@ impl PathEstimate {
             .iter()
             .filter(|e| e.spurious < e.retransmitted || e.trigger == RecoveryTrigger::Inferred);
         let longest = flow.rounds.iter().map(|r| r.rtt).max().unwrap_or_default();
+        let (bursts, share) = (flow.dispersion, busy_rate(flow, base));
+        // A queue that never ran empty shows more than a few packets.
+        let of_path = match bursts {
+            Some(rates) if rates.of_short_flights => share.or_else(|| edge(flow, base)),
+            _ => edge(flow, base).or(share),
+        };
         Self {
             base_rtt,
             data_rtt,
-            rate: edge(flow, base)
-                .or_else(|| busy_rate(flow, base))
-                .map(|rate| at_best(flow, base, rate)),
-            share: busy_rate(flow, base),
-            burst_rate: flow
-                .dispersion
-                .filter(|_| !is_spaced_on_way_back(flow))
-                .map(|[_, _, most]| most),
+            rate: of_path.map(|rate| at_best(flow, base, rate).max(mean_rate(flow))),
+            share,
+            burst_rate: bursts.filter(|_| !is_spaced_on_way_back(flow)).map(|rates| rates.most),
             queue: longest.saturating_sub(base_rtt.unwrap_or_default()),
             loss: counts.needed() as f64 / all,
             loss_events: needed.count() as u64 + flow.more_episodes,
@@ -174,6 +176,8 @@ fn busy_rate(flow: &FlowAnalysis, base: Duration) -> Option<f64> {
 const SUSTAINED_ROUNDS: usize = 6;
 const SUSTAINED_SEGMENTS: u64 = 40;
 const SUSTAINED_EXCESS: f64 = 1.25;
+/// Least segments of two rounds in a row that both had a throughput: one ACK more or less is a tenth of each.
+const PAIR_SEGMENTS: u64 = 20;
 
 /// The `rate` of the bottleneck, or the highest sustained throughput if that is clearly more: the bottleneck carried it.
 /// Data that a recovery makes whole were delivered before, so rounds with retransmissions do not count. Of a session
@@ -183,16 +187,25 @@ fn at_best(flow: &FlowAnalysis, base: Duration, rate: f64) -> f64 {
     if full.map(|round| round.delivered).sum::<u64>() * 2 < flow.bytes {
         return rate;
     }
+    let is_plain = |round: &Round| {
+        round.retransmission == 0 && round.of(TimeUse::Idle).is_zero() && round.delivered > 0
+    };
+    let throughput =
+        |round: &Round| round.delivered as f64 * 1e9 / round.length().as_nanos().max(1) as f64;
+    // Of a path that became slower the throughput of all is not what it carried at first.
+    let pairs = flow.rounds.windows(2).filter_map(|rounds| {
+        let bytes: u64 = rounds.iter().map(|round| round.delivered).sum();
+        let counts = rounds.iter().all(is_plain) && bytes >= PAIR_SEGMENTS * flow.mss;
+        counts.then(|| rounds.iter().map(throughput).fold(f64::INFINITY, f64::min))
+    });
     let windows = flow.rounds.windows(SUSTAINED_ROUNDS).filter_map(|rounds| {
-        let is_plain = rounds.iter().all(|round| {
-            round.retransmission == 0 && round.of(TimeUse::Idle).is_zero() && round.delivered > 0
-        });
+        let is_plain = rounds.iter().all(is_plain);
         let bytes: u64 = rounds.iter().map(|round| round.delivered).sum();
         let time: Duration = rounds.iter().map(Round::length).sum();
         let counts = is_plain && bytes >= SUSTAINED_SEGMENTS * flow.mss && !time.is_zero();
         counts.then(|| bytes as f64 * 1e9 / time.as_nanos() as f64)
     });
-    let best = windows.fold(0.0, f64::max);
+    let best = windows.chain(pairs).fold(0.0, f64::max);
     if best > rate * SUSTAINED_EXCESS { best } else { rate }
 }
 
@@ -207,13 +220,19 @@ fn is_spaced_on_way_back(flow: &FlowAnalysis) -> bool {
     flow.point != CapturePoint::Receiver && waited * OFTEN >= flow.rounds.len().max(1)
 }
 
+/// The mean rate in bytes of payload per second while the sender was at work: the path carried it.
+fn mean_rate(flow: &FlowAnalysis) -> f64 {
+    let at_work: Duration = flow.rounds.iter().map(|r| r.length() - r.of(TimeUse::Idle)).sum();
+    flow.bytes as f64 * 1e9 / at_work.as_nanos().max(1) as f64
+}
+
 /// Bottleneck rate from the spacing of bursts. The distribution has an edge: the most frequent rate
 /// is nearly the highest. A steady flow has one too, whatever limits it, so the edge counts only if
 /// bursts are clearly faster than the average of the flow, or if a queue was seen.
 fn edge(flow: &FlowAnalysis, base: Duration) -> Option<f64> {
-    let [usual, _, most] = flow.dispersion.filter(|_| !is_spaced_on_way_back(flow))?;
-    let at_work: Duration = flow.rounds.iter().map(|r| r.length() - r.of(TimeUse::Idle)).sum();
-    let mean = flow.bytes as f64 * 1e9 / at_work.as_nanos().max(1) as f64;
+    let bursts = flow.dispersion.filter(|_| !is_spaced_on_way_back(flow))?;
+    let BurstRates { usual, most, .. } = bursts;
+    let mean = mean_rate(flow);
     let queued = flow.rounds.iter().filter(|round| {
         let windows = round.of(TimeUse::Window) + round.of(TimeUse::ReceiveWindow);
         busy(round, base, flow.mss) && windows * 2 > round.length()
@@ -268,5 +287,23 @@ mod tests {
         let waits = |ms| Round { wait_on_way_back: Duration::from_millis(ms), ..queued(40, 20) };
         assert!(busy(&waits(5), BASE, MSS));
         assert!(!busy(&waits(30), BASE, MSS));
+    }
+
+    /// What two rounds in a row delivered each, the path carried, whatever it carries later.
+    #[test]
+    fn the_rate_of_a_path_is_that_before_it_became_slower() {
+        let round = |segments: u64, ms: u64| {
+            let mut round = queued(segments, 20);
+            round.time_by_use[TimeUse::Window as usize] = Duration::from_millis(ms);
+            round
+        };
+        let fast = [round(60, 30), round(60, 30)];
+        let slow = core::iter::repeat_n(round(60, 120), 10);
+        let rounds: Vec<Round> = fast.into_iter().chain(slow).collect();
+        let bytes = rounds.iter().map(|round| round.delivered).sum();
+        let start = Instant::ZERO;
+        let flow = FlowAnalysis { mss: MSS, bytes, rounds, ..FlowAnalysis::empty(start, start) };
+        let rate = at_best(&flow, BASE, 500_000.0);
+        assert!((rate - 2e6).abs() < 1.0, "{rate}");
     }
 }

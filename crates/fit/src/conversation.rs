@@ -21,6 +21,8 @@ const MOST_ASKED: u64 = 64;
 const FEWEST_ASKED: u64 = 4;
 /// One message of this number may overlap with one of the peer.
 const TURNS: u64 = 20;
+/// Most segments of one captured packet: of 64 KiB (TSO, GRO).
+const MOST_MERGED: u64 = 128;
 /// Part of the gaps of segments that are shorter than those of a link that sends one after another: one of this number.
 const SENDING: usize = 4;
 /// Shortest wait in ns that is the application's and not of the host.
@@ -85,6 +87,13 @@ struct Travels {
 }
 
 impl Travels {
+    /// Data of this range of the stream were sent, in segments that a capture at the sender shows as one.
+    fn sent_at(&mut self, at: u64, (start, end): (u64, u64), mss: u64) {
+        let segments = (end - start).div_ceil(mss).min(MOST_MERGED);
+        self.sent.extend((1..segments).map(|number| (start + number * mss, at)));
+        self.sent.push_back((end, at));
+    }
+
     fn acked(&mut self, ack: u64, at: u64, is_answer: bool) {
         let mut sent = None;
         while self.sent.front().is_some_and(|one| one.0 <= ack) {
@@ -286,7 +295,7 @@ impl Builder {
             return Some(());
         }
         let bytes = end - top;
-        self.travels[own].sent.push_back((end, at));
+        self.travels[own].sent_at(at, (top.max(start), end), self.mss);
         let by_client = segment.dir == Dir::Forward;
         if asks == Some(segment.dir) && bytes <= MOST_ASKED && self.is_amid(own) {
             self.asked += 1;
@@ -319,7 +328,7 @@ impl Builder {
                 self.messages.push(Message { by_client, bytes, after: after.unwrap_or(0) });
                 self.begun = at;
                 self.travels[own] = Travels::default();
-                self.travels[own].sent.push_back((end, at));
+                self.travels[own].sent_at(at, (top.max(start), end), self.mss);
             }
         }
         (self.messages.len() <= MOST_MESSAGES).then_some(())

@@ -18,6 +18,8 @@ pub(crate) struct Reproduction {
 
 /// Largest misfit of another explanation.
 const MAX_OTHER_MISFIT: f64 = 0.05;
+/// By how much an explanation without turns must be better.
+const CLEARLY_BETTER: f64 = 2.0;
 /// How much larger the simulated flight is than the recorded one if something else limited that.
 const MORE_IN_FLIGHT: (u64, u64) = (115, 100);
 /// Packets by which a queue may be shorter or longer than the first loss shows, and most lengths that are
@@ -84,7 +86,8 @@ pub(crate) fn reproduce(
     let mut best = trials.of(fitted, None)?;
     if let Some(simple) = simple.filter(|_| best.best.error > MAX_OTHER_MISFIT) {
         let other = trials.of(simple, None)?;
-        if other.best.error < best.best.error {
+        // That the hosts took turns was seen: another explanation must be far better.
+        if other.best.error * CLEARLY_BETTER < best.best.error {
             best = other;
         }
     }

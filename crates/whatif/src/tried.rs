@@ -255,10 +255,10 @@ fn outages(fitted: &PathFit, path: &FittedPath<'_>, tried: &TriedCures) -> Optio
         _ => without.course.time_s,
     };
     let saved = path.best.time_s - time_s;
-    let of_losses = tried.proof.costs.iter().filter(|one| one.code.starts_with("CC20"));
+    let is_other = |one: &&ProvenCost| one.code.starts_with("CC20") && one.code != "CC204";
+    let of_losses = tried.proof.costs.iter().filter(is_other);
     let others = of_losses.map(|one| one.least.as_secs_f64()).fold(0.0, f64::max);
-    let is_most =
-        without.prediction.validity != Validity::None && saved * 2.0 >= others && saved > 0.0;
+    let is_most = without.prediction.validity != Validity::None && saved >= others && saved > 0.0;
     is_most.then_some(LossProcess::Outages { longest, count: losses.outages.len() as u64 })
 }
 

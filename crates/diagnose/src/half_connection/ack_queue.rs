@@ -35,18 +35,25 @@ pub(crate) struct AckQueue {
     pub(super) acked: Offset,
     /// When it did so first.
     pub(super) acked_at: Instant,
+    /// Time of the latest ACK that acknowledged new data and was not delayed (RFC 9293 section 3.8.6.3): of two segments, or
+    /// of a part of the data.
+    pub(super) prompt_at: Instant,
     /// Time of the latest ACK.
     pub(super) last_at: Instant,
 }
 
 impl AckQueue {
     pub(super) const fn new(start: Instant) -> Self {
-        Self { pending: VecDeque::new(), acked: ORIGIN, acked_at: start, last_at: start }
+        let pending = VecDeque::new();
+        Self { pending, acked: ORIGIN, acked_at: start, prompt_at: start, last_at: start }
     }
 
-    /// Records an ACK of `offset` that passes the capture point.
-    pub(super) fn on_passing(&mut self, at: Instant, offset: Offset, nxt: Offset) {
+    /// Records an ACK of `offset` that passes the capture point, of data up to `nxt` in segments of `mss`.
+    pub(super) fn on_passing(&mut self, at: Instant, offset: Offset, nxt: Offset, mss: u64) {
         if offset > self.acked && offset.since(nxt).get() <= 1 {
+            if offset < nxt || offset - self.acked >= 2 * mss {
+                self.prompt_at = at;
+            }
             (self.acked, self.acked_at) = (offset, at);
         }
         self.last_at = at;

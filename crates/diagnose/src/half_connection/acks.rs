@@ -20,7 +20,7 @@ impl HalfConnection {
         }
         self.last.frame = ack.frame;
         let offset = self.numbers.offset(ack.number, self.board.una);
-        self.acks.on_passing(ack.at, offset, self.board.nxt);
+        self.acks.on_passing(ack.at, offset, self.board.nxt, self.segment.mss);
         if matches!(self.begin.point, CapturePoint::Sender | CapturePoint::Unknown) {
             let at = ack.at.max(self.rounds.since());
             self.on_ack_received(at, &ack);
@@ -182,7 +182,7 @@ impl HalfConnection {
             // Those that the sender is taken to receive together passed here one by one.
             self.on_delivered(ack.at.min(at), news.bytes);
         }
-        let rtt = news.newest.map(|sent_at| self.on_round_trip(ack, sent_at));
+        let rtt = news.newest_alone().map(|sent_at| self.on_round_trip(ack, sent_at));
         if let Some(sent_at) = news.reordered_sent_at {
             self.on_reordered(news, at.since(sent_at), ack.frame);
         }

@@ -160,6 +160,13 @@ pub(super) struct NewlyDelivered {
 }
 
 impl NewlyDelivered {
+    /// Transmission time of the newest data that were sent once, unless the ACK covers a retransmission, too: without
+    /// SACK they may have waited for that at the receiver (Karn's algorithm, RFC 6298 section 3; `tcp_clean_rtx_queue` of
+    /// Linux).
+    pub(super) fn newest_alone(&self) -> Option<Instant> {
+        self.newest.filter(|_| self.repeated.is_none())
+    }
+
     fn add(&mut self, sent: &SentRange) {
         let (start, end) = (sent.start, sent.end);
         self.bytes += end - start;
@@ -181,5 +188,29 @@ impl NewlyDelivered {
                 self.repeated.get_or_insert(RepeatedRange { start, end, sent_at, stamp });
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sent(place: u64, millis: u64) -> SentRange {
+        let at = Instant::from_nanos(millis * 1_000_000);
+        let (start, end) = (ORIGIN + place, ORIGIN + place + 1_000);
+        SentRange { start, end, first_at: at, last_at: at, copies: 1, sacked: false, stamp: 0 }
+    }
+
+    /// Without SACK, what arrived behind a hole is acknowledged with the repair of that: it shows no round trip.
+    #[test]
+    fn an_ack_of_a_repair_times_no_other_data() {
+        let mut board = Scoreboard::default();
+        board.push(sent(0, 0));
+        board.push(sent(1_000, 1));
+        board.visit((ORIGIN, ORIGIN + 1_000), |first| first.copies = 2);
+        let mut news = board.newly_delivered();
+        board.acknowledge(ORIGIN + 2_000, &mut news);
+        assert_eq!(news.newest, Some(Instant::from_nanos(1_000_000)));
+        assert_eq!(news.newest_alone(), None);
     }
 }

@@ -36,7 +36,13 @@ whole rate now and then, which shows more than this flow gets.",
 fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
     let drop = RateDrop::of(case).map(|drop| drop.finding(case, &RULE));
     let of_others = share_of_others(case);
-    drop.into_iter().chain(of_others).max_by_key(|found| found.cost)
+    match (drop, of_others) {
+        // A step that explains nearly all of it is the more exact answer.
+        (Some(drop), Some(others)) if others.cost <= drop.cost / 4 * 5 => {
+            Some(Finding { cost: drop.cost.max(others.cost), ..drop })
+        }
+        (drop, others) => others.or(drop),
+    }
 }
 
 /// This flow has less than the bottleneck carries.

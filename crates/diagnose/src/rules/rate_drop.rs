@@ -79,6 +79,7 @@ impl RateDrop {
         let (last, _) = sums.enumerate().max_by(|a, b| a.1.total_cmp(&b.1))?;
         let (before, after) = rounds.split_at(last + 1);
         let now = rate_of(after);
+        let is_busy = |round: &&&Round| busy(round, base, flow.mss);
         let time_of = |part: &[DeliveredRound]| part.iter().map(|one| one.1).sum::<u64>();
         let is_step = before.len() >= FEWEST
             && after.len() >= FEWEST
@@ -87,7 +88,6 @@ impl RateDrop {
             && is_steady(after);
         let at = found.get(last + 1).filter(|_| is_step)?;
         // Recoveries between busy rounds are times of a full path; alone they are those of a sender that repairs losses.
-        let is_busy = |round: &&&Round| busy(round, base, flow.mss);
         let is_full =
             |round: &&&Round| is_busy(round) || round.of(TimeUse::Recovery) * 2 >= round.length();
         let time_in = |rounds: &mut dyn Iterator<Item = &&Round>| -> u64 {

@@ -17,6 +17,8 @@ pub(super) const MIN_TURNS: u64 = 3;
 const MIN_CLIENT_TURNS: u64 = 5;
 /// Shortest mean think time: half of the 0.1 s that a person perceives as no delay at all.
 const MIN_MEAN: Duration = Duration::from_millis(50);
+/// The same of a client between bulk data, for which a program waits: a tick of a slow timer.
+const MIN_BULK_MEAN: Duration = Duration::from_millis(10);
 /// Longest mean think time of a server. Long polls and heartbeats take longer.
 pub(super) const MAX_SERVER_MEAN: Duration = Duration::from_secs(10);
 /// Longest think time of a client. Users take longer, and players of media fetch
@@ -63,7 +65,8 @@ impl<'a> ThinkTime<'a> {
             && is_most(total.saturating_sub(longest), work.saturating_sub(longest))
             // Pauses alone may be those of a server that reports events.
             && rest * 10 >= work;
-        let is_long = mean >= MIN_MEAN.max(queue(case) * 2);
+        let least = if is_client && case.is_bulk() { MIN_BULK_MEAN } else { MIN_MEAN };
+        let is_long = mean >= least.max(queue(case) * 2);
         let is_usual = if is_client {
             // An interactive connection waits for its users.
             // Polls wait in equal steps too, on purpose.

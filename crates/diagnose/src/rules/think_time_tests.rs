@@ -130,6 +130,18 @@ fn a_slow_client_is_named_at_any_capture_point() {
     }
 }
 
+/// Between bulk data many short waits cost as much as few long ones.
+#[test]
+fn a_client_with_short_waits_between_bulk_data_is_named() {
+    let session = RequestSession { response: (20, 1_400), ..RequestSession::new(&[(5, 40); 30]) };
+    let diagnosis = session.diagnosis(0);
+    let found = slow_host(&diagnosis).expect("half of the time is the client's");
+    assert_eq!((found.code, found.severity), ("CC506", Severity::Warning));
+    // Small ones wait for a user.
+    let session = RequestSession { response: (2, 100), ..RequestSession::new(&[(5, 40); 30]) };
+    assert!(slow_host(&session.diagnosis(0)).is_none());
+}
+
 /// Without the SYNs, the port of a client shows who it is.
 #[test]
 fn a_slow_server_is_named_without_the_opening() {
