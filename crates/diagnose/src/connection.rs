@@ -266,6 +266,7 @@ impl ConnectionAnalyzer {
                 pure: segment.payload == 0,
                 fin: segment.flags.has(Flags::FIN),
                 ece: segment.flags.has(Flags::ECE),
+                options_cut: packet.options_cut,
             });
         }
     }

@@ -83,8 +83,8 @@ pub struct FlowAnalysis {
     /// Events at the sender, at most
     /// [`AnalysisSettings::turns`](crate::AnalysisSettings::turns).
     pub turns: Vec<SenderEvent>,
-    /// SACK was negotiated.
-    pub sack: bool,
+    /// Duplicate ACKs show that SACK is not in use.
+    pub duplicates_without_sack: bool,
     /// Timestamps were negotiated.
     pub stamps: bool,
 }
@@ -139,7 +139,7 @@ impl FlowAnalysis {
             rounds_per_entry: 1,
             dispersion: None,
             turns: Vec::new(),
-            sack: false,
+            duplicates_without_sack: false,
             stamps: false,
         }
     }
@@ -220,7 +220,7 @@ impl FlowAnalysis {
             rounds_per_entry: course.rounds.each,
             dispersion: course.dispersion,
             turns: course.turns,
-            sack: agreed(|syn| syn.options.sack_permitted),
+            duplicates_without_sack: half.is_repaired_without_sack(),
             stamps: agreed(|syn| syn.stamps),
             episodes: course.episodes,
             rounds: course.rounds.finish(),

@@ -188,6 +188,11 @@ impl HalfConnection {
         (self.acks.acked >= self.board.nxt).then_some(self.acks.acked_at)
     }
 
+    /// Whether duplicate ACKs of its data show that SACK is not in use.
+    pub(crate) const fn is_repaired_without_sack(&self) -> bool {
+        self.acks.duplicates.are_without_sack()
+    }
+
     /// Time of the last ACK, not delayed, of data of this host that passed the capture point.
     pub(crate) const fn prompt_ack_here(&self) -> Instant {
         self.acks.prompt_at

@@ -159,7 +159,9 @@ fn busy_rate(flow: &FlowAnalysis, base: Duration) -> Option<f64> {
         let recovery = round.of(TimeUse::Recovery);
         // In a recovery of several round trips the queue may run empty between two samples.
         let trips = round.max_rtt * u64::from(flow.rounds_per_entry) * 2;
-        let is_long = recovery * 2 > round.length() && round.length() > trips;
+        let is_mostly_repair = recovery * 2 > round.length();
+        // Without SACK it repairs a packet a round trip, whatever the path carries.
+        let is_long = is_mostly_repair && (round.length() > trips || flow.duplicates_without_sack);
         if (windows + recovery) * 8 > round.length() * 7 && !is_long {
             rounds += 1;
             bytes += round.delivered;

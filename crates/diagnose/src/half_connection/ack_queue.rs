@@ -25,6 +25,29 @@ pub(crate) struct CapturedAck {
     pub(crate) fin: bool,
     /// The ECE flag (RFC 3168) is set.
     pub(crate) ece: bool,
+    /// Options were cut off by the snap length.
+    pub(crate) options_cut: bool,
+}
+
+/// Duplicate ACKs.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Duplicates {
+    /// Those without SACK blocks.
+    pub(super) plain: u64,
+    /// An ACK had some.
+    pub(super) has_blocks: bool,
+    /// The window of the last ACK: one that changes it is none.
+    window: u64,
+}
+
+impl Duplicates {
+    /// Duplicates that show that SACK is not in use: each would report what arrived behind the hole (RFC 2018 section 4).
+    const FEWEST: u64 = 10;
+
+    /// Whether they show that SACK is not in use.
+    pub(super) const fn are_without_sack(self) -> bool {
+        self.plain >= Self::FEWEST && !self.has_blocks
+    }
 }
 
 /// ACKs that have passed the capture point, and those that have not reached the sender.
@@ -40,16 +63,31 @@ pub(crate) struct AckQueue {
     pub(super) prompt_at: Instant,
     /// Time of the latest ACK.
     pub(super) last_at: Instant,
+    pub(super) duplicates: Duplicates,
 }
 
 impl AckQueue {
-    pub(super) const fn new(start: Instant) -> Self {
+    pub(super) fn new(start: Instant) -> Self {
         let pending = VecDeque::new();
-        Self { pending, acked: ORIGIN, acked_at: start, prompt_at: start, last_at: start }
+        let duplicates = Duplicates::default();
+        Self {
+            pending,
+            acked: ORIGIN,
+            acked_at: start,
+            prompt_at: start,
+            last_at: start,
+            duplicates,
+        }
     }
 
     /// Records an ACK of `offset` that passes the capture point, of data up to `nxt` in segments of `mss`.
-    pub(super) fn on_passing(&mut self, at: Instant, offset: Offset, nxt: Offset, mss: u64) {
+    pub(super) fn on_passing(&mut self, ack: &CapturedAck, offset: Offset, nxt: Offset, mss: u64) {
+        let at = ack.at;
+        let Duplicates { plain, has_blocks, window } = &mut self.duplicates;
+        *has_blocks |= !ack.sack.as_slice().is_empty() || ack.options_cut;
+        let is_duplicate = ack.pure && offset == self.acked && nxt > offset + mss;
+        *plain += u64::from(is_duplicate && ack.window == *window && !ack.fin);
+        *window = ack.window;
         if offset > self.acked && offset.since(nxt).get() <= 1 {
             if offset < nxt || offset - self.acked >= 2 * mss {
                 self.prompt_at = at;

@@ -20,7 +20,7 @@ impl HalfConnection {
         }
         self.last.frame = ack.frame;
         let offset = self.numbers.offset(ack.number, self.board.una);
-        self.acks.on_passing(ack.at, offset, self.board.nxt, self.segment.mss);
+        self.acks.on_passing(&ack, offset, self.board.nxt, self.segment.mss);
         if matches!(self.begin.point, CapturePoint::Sender | CapturePoint::Unknown) {
             let at = ack.at.max(self.rounds.since());
             self.on_ack_received(at, &ack);

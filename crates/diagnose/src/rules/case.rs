@@ -173,10 +173,16 @@ impl<'a> DiagnosisCase<'a> {
         lost >= 3 * count && lost >= 3 || !is_likely && in_a_row * 3 >= lost
     }
 
+    /// Whether SACK is not in use: a SYN lacks it, or without SYNs duplicate ACKs show it.
+    pub(super) fn has_no_sack(&self) -> bool {
+        let negotiated = Negotiated::of(self.analysis).sack();
+        negotiated.map_or(self.flow.duplicates_without_sack, |has| !has)
+    }
+
     /// The kind of these losses with an empty queue.
     pub(super) fn kind_of_losses(&self, losses: &EpisodeTotals) -> &'static str {
         match () {
-            () if Negotiated::of(self.analysis).sack() == Some(false) => "no-sack",
+            () if self.has_no_sack() => "no-sack",
             () if self.are_bursts(losses) => "burst",
             () => "",
         }

@@ -7,6 +7,8 @@
 //! Cost: the time in which the bottleneck was busy, times the share of the others: alone, the same
 //! bytes would have taken that much less.
 
+use units::Duration;
+
 use super::case::{DiagnosisCase, number, rate, time_percent, time_share};
 use super::help::{Remedy, RemedyHost};
 use super::neighbours::TransferSummary;
@@ -49,9 +51,12 @@ fn check(case: &DiagnosisCase<'_>) -> Option<Finding> {
 fn share_of_others(case: &DiagnosisCase<'_>) -> Option<Finding> {
     let path = &case.course.path;
     let (share, edge) = (path.share?, path.rate?);
-    let busy = case.course.budget.of(Limiter::Path) + case.course.budget.of(Limiter::Recovery);
+    let budget = &case.course.budget;
+    // Without SACK a recovery repairs a packet a round trip, whatever the path carries.
+    let repairs = if case.has_no_sack() { Duration::ZERO } else { budget.of(Limiter::Recovery) };
+    let busy = budget.of(Limiter::Path) + repairs;
     let base = path.base_rtt?;
-    if !case.course.is_busy() || !delay_follows_load(case.flow, base) {
+    if busy * 4 < case.active() || !delay_follows_load(case.flow, base) {
         return None;
     }
     let (others, concurrent_transfers) = concurrent_transfers(case);

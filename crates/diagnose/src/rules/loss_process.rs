@@ -9,7 +9,6 @@ use units::Duration;
 use super::case::{DiagnosisCase, RATE_AFTER, count, many, number, rate, seconds, size, time};
 use super::kinds::RATE_DROP;
 use super::{EvidenceItem, EvidenceValue, Finding, cc201, cc202, cc204, cc205};
-use crate::Negotiated;
 
 /// What lost packets.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -119,7 +118,7 @@ impl LossProcess {
         if rule.code == costliest.code && matches!(self, Self::Single { .. }) {
             return findings.push(costliest);
         }
-        let has_no_sack = Negotiated::of(case.analysis).sack() == Some(false);
+        let has_no_sack = case.has_no_sack();
         let kind = match self {
             Self::Policer { .. } => "policer",
             _ if has_no_sack => "no-sack",

@@ -64,8 +64,12 @@ impl RateDrop {
         let flow = case.flow;
         let path = &case.course.path;
         let (base, best) = (path.data_rtt?, path.rate?);
+        // Without SACK a recovery repairs a packet a round trip, whatever the path carries.
+        let is_repair =
+            |round: &Round| case.has_no_sack() && round.of(TimeUse::Recovery) * 2 >= round.length();
         let is_at_work = |round: &&Round| {
-            round.of(TimeUse::Idle).is_zero() && !round.length().is_zero() && round.sent > 0
+            let is_used = round.of(TimeUse::Idle).is_zero() && !round.length().is_zero();
+            is_used && round.sent > 0 && !is_repair(round)
         };
         let found: Vec<&Round> = flow.rounds.iter().filter(is_at_work).collect();
         let rounds: Vec<DeliveredRound> =

@@ -213,3 +213,24 @@ fn a_server_that_is_slow_on_its_connections_is_cc505() {
     assert_eq!((found.kind, found.severity > Severity::Note), ("think-server", true), "{found:#?}");
     assert!(found.title.contains("as on 6 of its 6 connections"), "{}", found.title);
 }
+
+/// With SACK a duplicate ACK says what arrived behind the hole: without that, and without the SYNs, there is none.
+#[test]
+fn duplicate_acks_without_blocks_show_that_sack_is_not_in_use() {
+    let repaired = |has_blocks: bool| {
+        let mut script = TestConnection::new();
+        for n in 0..20 {
+            script.data(n * 100, n * 1_000, 1_000);
+        }
+        script.ack(20_000, 1_000, &[]);
+        for n in 2..20 {
+            let block = has_blocks.then_some((2_000, n * 1_000 + 1_000));
+            script.ack(20_000 + n * 100, 1_000, block.as_slice());
+        }
+        script.data(30_000, 1_000, 1_000);
+        script.ack(50_000, 20_000, &[]);
+        script.finish().main().unwrap().duplicates_without_sack
+    };
+    assert!(repaired(false));
+    assert!(!repaired(true));
+}
