@@ -342,9 +342,11 @@ impl ElementModel {
                     fits(now_or(room), self.held.len() - 1, self.bytes - first.size)
                 })
             }
-            HoldTime::Bucket { burst, room, .. } => {
+            HoldTime::Bucket { burst, room, frame, .. } => {
                 let at_once = self.held.is_empty() && self.leaves_bucket(now, size).0 == now;
-                size <= burst.get() && (at_once || fits(room, self.held.len(), self.bytes))
+                let headers = (self.held.len() as u64 + 1) * u64::from(frame.header);
+                let fits = fits(room, self.held.len(), self.bytes + headers);
+                frame.price(size) <= burst.get() && (at_once || fits)
             }
         }
     }
@@ -400,7 +402,7 @@ impl ElementModel {
 
     /// Returns when the bucket releases a packet of `size` that arrives now, and its level then.
     fn leaves_bucket(&self, now: Instant, size: u64) -> (Instant, u128) {
-        let (HoldTime::Bucket { rate, burst, .. }, ServiceState::Bucket { level, at }) =
+        let (HoldTime::Bucket { rate, burst, frame, .. }, ServiceState::Bucket { level, at }) =
             (self.law.hold, &self.meter)
         else {
             return (now, 0);
@@ -410,7 +412,7 @@ impl ElementModel {
         let most = billionths(burst.get());
         let filled = level + u128::from(from.since(*at).as_nanos()) * rate;
         let filled = filled.min(most);
-        let price = billionths(size);
+        let price = billionths(frame.price(size));
         let wait = price.saturating_sub(filled).div_ceil(rate);
         let then = (filled + wait * rate).min(most);
         (from + nanos(wait), then.saturating_sub(price))

@@ -103,7 +103,37 @@ pub enum HoldTime {
         burst: Bytes,
         /// Capacity of the queue.
         room: QueueCapacity,
+        /// What a packet has beside its IP bytes.
+        frame: BucketFrame,
     },
+}
+
+/// Bytes that a token bucket and its queue count beside those of an IP packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct BucketFrame {
+    /// Counted by the queue and the bucket.
+    pub header: u32,
+    /// Counted by the bucket.
+    pub overhead: i32,
+    /// The bucket counts at least this number.
+    pub least: u32,
+    /// Payload of a cell; 0 for a line without cells.
+    pub cell: u32,
+    /// Bytes added to each cell.
+    pub cell_overhead: u32,
+}
+
+impl BucketFrame {
+    /// Returns the tokens of a packet, in bytes.
+    pub(crate) fn price(self, size: u64) -> u64 {
+        let framed = i128::from(size) + i128::from(self.header) + i128::from(self.overhead);
+        let framed = framed.max(i128::from(self.least)) as u64;
+        if self.cell == 0 {
+            return framed;
+        }
+        let cells = framed.div_ceil(u64::from(self.cell));
+        cells * u64::from(self.cell + self.cell_overhead)
+    }
 }
 
 /// A queue in which each packet has a delay of its own.
@@ -428,7 +458,17 @@ impl ElementInvariants {
 
     /// A token bucket with a drop-tail queue of `room` (Linux's sch_tbf).
     pub const fn token_bucket(rate: Rate, burst: Bytes, room: QueueCapacity) -> Self {
-        Self { hold: HoldTime::Bucket { rate, burst, room }, ..Self::PASS }
+        let frame = BucketFrame { header: 0, overhead: 0, least: 0, cell: 0, cell_overhead: 0 };
+        Self { hold: HoldTime::Bucket { rate, burst, room, frame }, ..Self::PASS }
+    }
+
+    /// The same bucket with packets that are framed.
+    #[must_use]
+    pub const fn framed(mut self, with: BucketFrame) -> Self {
+        if let HoldTime::Bucket { ref mut frame, .. } = self.hold {
+            *frame = with;
+        }
+        self
     }
 }
 

@@ -32,8 +32,9 @@ mod traffic;
 mod verifier;
 
 pub use invariants::{
-    Answers, Changes, ElementChanges, ElementInvariants, HoldTime, Line, Loss, Outage, PacketClass,
-    PacketOrder, QueueCapacity, ResetCondition, Selection, Thinning, TimeQueue, TimedLine,
+    Answers, BucketFrame, Changes, ElementChanges, ElementInvariants, HoldTime, Line, Loss, Outage,
+    PacketClass, PacketOrder, QueueCapacity, ResetCondition, Selection, Thinning, TimeQueue,
+    TimedLine,
 };
 pub use recording::{RecordItem, RecordedRun, verify};
 pub use summary::{EndpointSummary, VerifiedSummary};

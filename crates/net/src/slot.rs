@@ -10,6 +10,7 @@ use std::collections::VecDeque;
 use machine::{Element, PacketId, PacketVerdict, PacketView};
 use units::{Bytes, Duration, Instant, RandomStream};
 
+use crate::netem::Distribution;
 use crate::selection::RandomSource;
 
 /// Parameters of [`Slot`].
@@ -19,10 +20,41 @@ pub struct SlotParams {
     pub min: Duration,
     /// The longest delay to the next slot.
     pub max: Duration,
+    /// The delay has this distribution in place of `min` to `max` (`slot distribution`).
+    pub spread: Option<SlotSpread>,
     /// Maximum packets of a slot.
     pub packets: Option<u32>,
     /// Bytes after which a slot ends; the packet that reaches them still passes.
     pub bytes: Option<Bytes>,
+}
+
+/// Delays to the next slot of a distribution.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SlotSpread {
+    /// Mean.
+    pub delay: Duration,
+    /// Scale, as of netem's delays.
+    pub jitter: Duration,
+    /// Distribution.
+    pub distribution: Distribution,
+}
+
+impl SlotParams {
+    /// Returns the bounds of the delay to the next slot.
+    pub fn bounds(&self) -> (Duration, Duration) {
+        let Some(SlotSpread { delay, jitter, distribution }) = self.spread else {
+            return (self.min, self.max);
+        };
+        let (least, most) = distribution.bounds(jitter);
+        (shifted(delay, least), shifted(delay, most))
+    }
+}
+
+/// Returns the delay with a deviation in nanoseconds, at least zero: a slot that would have begun before
+/// begins now.
+fn shifted(delay: Duration, deviation: i128) -> Duration {
+    let ns = (i128::from(delay.as_nanos()) + deviation).max(0);
+    Duration::from_nanos(u64::try_from(ns).unwrap_or(u64::MAX))
 }
 
 /// Holds packets until the next slot; order is kept.
@@ -60,9 +92,20 @@ impl Slot {
     }
 
     fn next_slot(&mut self, now: Instant) {
-        let range = self.params.max.saturating_sub(self.params.min).as_nanos();
-        let draw = Duration::from_nanos(self.draws.below(range.saturating_add(1)));
-        self.begins = now + self.params.min + draw;
+        let delay = match self.params.spread {
+            // `get_slot_next` takes the mean alone without a jitter.
+            Some(SlotSpread { delay, jitter, .. }) if jitter.is_zero() => delay,
+            Some(SlotSpread { delay, jitter, distribution }) => {
+                let random = self.draws.below(1 << 32) as u32;
+                shifted(delay, distribution.deviation(jitter, random))
+            }
+            None => {
+                let range = self.params.max.saturating_sub(self.params.min).as_nanos();
+                let draw = Duration::from_nanos(self.draws.below(range.saturating_add(1)));
+                self.params.min + draw
+            }
+        };
+        self.begins = now + delay;
         self.refill();
     }
 }
@@ -104,7 +147,32 @@ mod tests {
 
     fn slot(packets: Option<u32>, bytes: Option<u64>) -> Slot {
         let (min, max) = (Duration::from_nanos(100), Duration::from_nanos(100));
-        Slot::new(SlotParams { min, max, packets, bytes: bytes.map(Bytes) }, &RNG)
+        Slot::new(SlotParams { min, max, spread: None, packets, bytes: bytes.map(Bytes) }, &RNG)
+    }
+
+    /// `slot distribution normal 1ms 100us packets 1`: four standard errors of 20,000 intervals are 2.8 us.
+    #[test]
+    fn intervals_of_a_distribution_have_its_mean_and_deviation() {
+        let us = Duration::from_micros;
+        let distribution = Distribution::Normal;
+        let spread = Some(SlotSpread { delay: us(1_000), jitter: us(100), distribution });
+        let (min, max, bytes) = (Duration::ZERO, Duration::ZERO, None);
+        let params = SlotParams { min, max, spread, packets: Some(1), bytes };
+        let mut slot = Slot::new(params, &RNG);
+        for id in 0..20_001 {
+            slot.accept(Instant::ZERO, PacketId(id), &data(1_500));
+        }
+        let left = drain(&mut slot);
+        let gaps: Vec<f64> =
+            left.windows(2).map(|pair| (pair[1].0 - pair[0].0) as f64 / 1e3).collect();
+        let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
+        let squares: f64 = gaps.iter().map(|gap| (gap - mean) * (gap - mean)).sum();
+        let deviation = (squares / gaps.len() as f64).sqrt();
+        assert!((mean - 1_000.0).abs() < 2.9, "{mean}");
+        assert!((deviation - 100.0).abs() < 3.0, "{deviation}");
+        let (least, most) = params.bounds();
+        let range = least.as_nanos() as f64 / 1e3..=most.as_nanos() as f64 / 1e3;
+        assert!(gaps.iter().all(|gap| range.contains(gap)));
     }
 
     fn arrive(slot: &mut Slot, at: &[u64]) {

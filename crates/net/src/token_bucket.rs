@@ -16,6 +16,42 @@ use crate::link::QueueLimit;
 /// bit.
 const PARTS: u128 = 1_000_000_000;
 
+/// What a line carries beside the bytes of an IP packet, as Linux counts it (`psched_l2t_ns` with
+/// `struct psched_ratecfg`; the header is part of `qdisc_pkt_len`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Framing {
+    /// Header of the link, in bytes: counted by the queue and the bucket.
+    pub header: u32,
+    /// Bytes that the bucket counts beside it.
+    pub overhead: i32,
+    /// Least number of bytes that the bucket counts for a packet.
+    pub least: u32,
+    /// Payload of a cell, for lines that send cells; 0 for others.
+    pub cell: u32,
+    /// Bytes added to each cell.
+    pub cell_overhead: u32,
+}
+
+impl Framing {
+    /// Counts the bytes of IP packets alone.
+    pub const NONE: Self = Self { header: 0, overhead: 0, least: 0, cell: 0, cell_overhead: 0 };
+
+    /// Returns the bytes that a packet of `size` IP bytes takes of a queue.
+    pub fn queued(self, size: Bytes) -> Bytes {
+        size + Bytes(u64::from(self.header))
+    }
+
+    /// Returns the bytes that the bucket counts for a packet of `size` IP bytes.
+    pub fn counted(self, size: Bytes) -> Bytes {
+        let whole = i128::from(self.queued(size).get()) + i128::from(self.overhead);
+        let whole = u64::try_from(whole.max(i128::from(self.least))).unwrap_or(u64::MAX);
+        Bytes(match u64::from(self.cell) {
+            0 => whole,
+            cell => whole.div_ceil(cell) * (cell + u64::from(self.cell_overhead)),
+        })
+    }
+}
+
 #[derive(Debug, Clone)]
 struct TokenBucket {
     rate: Rate,
@@ -83,6 +119,7 @@ impl Element for Policer {
 #[derive(Debug, Clone)]
 pub struct Shaper {
     bucket: TokenBucket,
+    framing: Framing,
     /// Capacity of the queue.
     limit: QueueLimit,
     queue: VecDeque<(PacketId, Bytes)>,
@@ -96,15 +133,23 @@ impl Shaper {
     pub const fn new(rate: Rate, burst: Bytes, limit: QueueLimit) -> Self {
         let bucket = TokenBucket::new(rate, burst);
         let queue = VecDeque::new();
-        Self { bucket, limit, queue, queued: Bytes::ZERO, due: Instant::ZERO }
+        let framing = Framing::NONE;
+        Self { bucket, framing, limit, queue, queued: Bytes::ZERO, due: Instant::ZERO }
+    }
+
+    /// Counts what the line carries beside IP packets, too.
+    #[must_use]
+    pub const fn framed(mut self, framing: Framing) -> Self {
+        self.framing = framing;
+        self
     }
 
     fn has_room(&self, size: Bytes) -> bool {
         let fits = match self.limit {
-            QueueLimit::Bytes(limit) => self.queued + size <= limit,
+            QueueLimit::Bytes(limit) => self.queued + self.framing.queued(size) <= limit,
             QueueLimit::Packets(limit) => self.queue.len() < limit as usize,
         };
-        fits && size <= self.bucket.burst
+        fits && self.framing.counted(size) <= self.bucket.burst
     }
 }
 
@@ -112,16 +157,17 @@ impl Element for Shaper {
     fn accept(&mut self, now: Instant, packet: PacketId, view: &PacketView) -> PacketVerdict {
         if self.queue.is_empty() {
             self.bucket.fill(now);
-            if self.bucket.take(view.size) {
+            let counted = self.framing.counted(view.size);
+            if self.bucket.take(counted) {
                 return PacketVerdict::Forwarded;
             }
-            self.due = self.bucket.ready_at(view.size);
+            self.due = self.bucket.ready_at(counted);
         }
         if !self.has_room(view.size) {
             return PacketVerdict::Dropped;
         }
         self.queue.push_back((packet, view.size));
-        self.queued += view.size;
+        self.queued += self.framing.queued(view.size);
         PacketVerdict::Queued
     }
 
@@ -134,11 +180,11 @@ impl Element for Shaper {
             return None;
         }
         let (packet, size) = self.queue.pop_front()?;
-        self.queued -= size;
+        self.queued -= self.framing.queued(size);
         self.bucket.fill(self.due);
-        self.bucket.take(size);
+        self.bucket.take(self.framing.counted(size));
         if let Some(&(_, next)) = self.queue.front() {
-            self.due = self.bucket.ready_at(next);
+            self.due = self.bucket.ready_at(self.framing.counted(next));
         }
         Some(packet)
     }
@@ -203,5 +249,32 @@ mod tests {
         }
         let left = [(2_666_666_667, 2), (5_333_333_334, 3), (8_000_000_000, 4)];
         assert_eq!(drain(&mut shaper), left);
+    }
+
+    /// At 8 Gbit/s a byte takes a nanosecond: packets of 86 bytes and a header of 14 follow each other
+    /// every 100 ns, with cells of 48 + 5 bytes every 159, and at least 120 ns with that minimum.
+    #[test]
+    fn a_framed_packet_takes_its_bytes_on_the_line() {
+        let gaps = |framing: Framing, burst: u64| -> Vec<u64> {
+            let rate = Rate::from_bits_per_second(8_000_000_000).unwrap();
+            let limit = QueueLimit::Bytes(Bytes(300));
+            let mut shaper = Shaper::new(rate, Bytes(burst), limit).framed(framing);
+            for id in 0..6 {
+                shaper.accept(Instant::ZERO, PacketId(id), &data(86));
+            }
+            let left = drain(&mut shaper);
+            left.windows(2).map(|pair| pair[1].0 - pair[0].0).collect()
+        };
+        let ethernet = Framing { header: 14, ..Framing::NONE };
+        let atm = Framing { cell: 48, cell_overhead: 5, ..ethernet };
+        // One passes at once, and 300 bytes of queue hold three of 100 bytes.
+        assert_eq!(gaps(ethernet, 100), [100, 100]);
+        assert_eq!(gaps(atm, 159), [159, 159]);
+        assert_eq!(gaps(Framing { least: 120, ..ethernet }, 120), [120, 120]);
+        assert_eq!(gaps(Framing { overhead: -14, ..ethernet }, 86), [86, 86]);
+        // Without a header the queue holds three of 86 bytes, too.
+        assert_eq!(gaps(Framing::NONE, 86), [86, 86]);
+        // A packet that is larger on the line than the bucket never passes.
+        assert!(gaps(ethernet, 99).is_empty());
     }
 }

@@ -16,11 +16,10 @@ pub use super::apps::{
     OnOffTable, PacedTable, PingTable, ReadsTable, RequestsTable, TransferSize, UdpTable,
 };
 pub use super::arrivals::{ArrivalsTable, TransferTable};
+pub use super::bucket::{PolicerTable, ShaperTable};
 pub use super::chance::{GilbertElliottTable, PacketRule, RuleTable};
 pub use super::changes::{BufferChangesTable, DelayChangesTable, OverTime, RateChangesTable, Step};
-pub use super::element::{
-    ElementTable, LinkTable, OutageTable, PolicerTable, ShaperTable, ThinTable,
-};
+pub use super::element::{ElementTable, LinkTable, OutageTable, ThinTable};
 pub use super::exchange::{ExchangeStepTable, ExchangeTable};
 pub use super::fabric::FabricTable;
 pub use super::flow::FlowTable;

@@ -4,6 +4,7 @@ use serde_json::{Value as Json, json};
 use sim::scenario::{ElementSpec, LinkCapacity, OutageMode, PacketClass, QdiscConfig, SynOffers};
 use units::{Bytes, Duration, Rate};
 
+use super::bucket::{POLICER_SECTION, PolicerTable, SHAPER_SECTION, ShaperTable};
 use super::chance::{self, PacketRule, PacketRuleType};
 use super::changes::{
     self, BufferChangesTable, DelayChangesTable, OverTime, OverTimeType, RateChangesTable,
@@ -24,7 +25,7 @@ use super::source::SpannedError;
 use super::table::table;
 use super::tree::TomlNode;
 use super::unresolved::{UnresolvedBuffer, UnresolvedElement};
-use crate::units_text::{BufferSize, MAX_SIZE};
+use crate::units_text::BufferSize;
 
 static LINK: Key<TableType<LinkTable>> = Key::optional(
     "link",
@@ -307,44 +308,6 @@ table! {
     },
 }
 
-static BUCKET_RATE: Key<RateType> =
-    Key::required("rate", RateType, "token rate, in bytes of IP packets");
-static BURST: Key<SizeType> = Key::required(
-    "burst",
-    SizeType { least: Bytes(1), most: MAX_SIZE },
-    "bucket size; the bucket starts full, and a larger packet never passes",
-);
-static SHAPER_BUFFER: Key<BufferSizeType> = Key::required(
-    "buffer",
-    BufferSizeType,
-    "queue capacity; `1bdp` is the rate times the sum of the delays in both directions",
-);
-
-table! {
-    /// A token bucket without a queue.
-    pub PolicerTable: POLICER_SECTION = "a policer" {
-        rate: Rate = BUCKET_RATE,
-        burst: Bytes = BURST,
-    }
-    elsewhere: |key| match key {
-        "buffer" | "limit" | "queue" => Some("a bucket with a queue is a `shaper`"),
-        _ => None,
-    },
-}
-
-table! {
-    /// A token bucket with a queue.
-    pub ShaperTable: SHAPER_SECTION = "a shaper" {
-        rate: Rate = BUCKET_RATE,
-        burst: Bytes = BURST,
-        buffer: BufferSize = SHAPER_BUFFER,
-    }
-    elsewhere: |key| match key {
-        "limit" | "queue" => Some("the queue capacity is called `buffer`"),
-        _ => None,
-    },
-}
-
 fn not_an_element(key: &str) -> Option<&'static str> {
     match key {
         "rate" | "buffer" => Some("a link is { link = { rate = ..., buffer = ... } }"),
@@ -414,10 +377,11 @@ pub(super) fn parse_element(
         return self::link(&link.value, reader);
     }
     if let Some(shaper) = &table.shaper {
-        let ShaperTable { rate, burst, buffer } = &*shaper.value;
+        let ShaperTable { rate, burst, buffer, .. } = &*shaper.value;
         let buffer = self::buffer(buffer.as_ref(), reader);
         let (rate, burst) = (rate.as_ref()?.value, burst.as_ref()?.value);
-        return Some(UnresolvedElement::Shaper { rate, burst, buffer: buffer? });
+        let framing = shaper.value.framing();
+        return Some(UnresolvedElement::Shaper { rate, burst, buffer: buffer?, framing });
     }
     if let Some(policer) = &table.policer {
         let PolicerTable { rate, burst } = &*policer.value;

@@ -15,6 +15,7 @@
 
 mod apps;
 mod arrivals;
+mod bucket;
 mod chance;
 mod changes;
 pub mod document;

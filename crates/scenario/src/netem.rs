@@ -32,16 +32,18 @@ static CORRELATION: Key<FractionType> = Key::optional(
     "with `jitter`: weight of the previous packet's random number; as in Linux, the delays hardly \
      depend on it",
 );
+/// Distributions of netem by their names in tc.
+pub(super) const DISTRIBUTIONS: EnumType<Distribution> = EnumType {
+    names: &[
+        ("uniform", Distribution::Uniform),
+        ("normal", Distribution::Normal),
+        ("pareto", Distribution::Pareto),
+        ("paretonormal", Distribution::ParetoNormal),
+    ],
+};
 static DISTRIBUTION: Key<EnumType<Distribution>> = Key::optional(
     "distribution",
-    EnumType {
-        names: &[
-            ("uniform", Distribution::Uniform),
-            ("normal", Distribution::Normal),
-            ("pareto", Distribution::Pareto),
-            ("paretonormal", Distribution::ParetoNormal),
-        ],
-    },
+    DISTRIBUTIONS,
     "\"uniform\"",
     "with `jitter`: distribution of the delay, the tables of iproute2",
 );

@@ -8,7 +8,7 @@ use tcp::profile::{Family, NAMES, TcpProfile};
 use super::keys::{AnyKey, TableSpec};
 use super::knobs::{kind_name, of_tcp};
 use super::{
-    apps, arrivals, chance, changes, element, exchange, fabric, flow, host, jitter, listen,
+    apps, arrivals, bucket, chance, changes, element, exchange, fabric, flow, host, jitter, listen,
     middlebox, netem, offload, page, path, queue, reorder, slot, sweep, tap, video, world,
 };
 
@@ -65,8 +65,8 @@ pub fn reference() -> String {
         ("`reorder`", &reorder::SECTION),
         ("`thin`", &element::THIN_SECTION),
         ("`outage`", &element::OUTAGE_SECTION),
-        ("`policer`", &element::POLICER_SECTION),
-        ("`shaper`", &element::SHAPER_SECTION),
+        ("`policer`", &bucket::POLICER_SECTION),
+        ("`shaper`", &bucket::SHAPER_SECTION),
         ("`mtu` as a table", &middlebox::MTU_SECTION),
         ("`forget`", &middlebox::FORGET_SECTION),
         ("`reset`", &middlebox::RESET_SECTION),

@@ -1,7 +1,7 @@
 //! Elements whose buffer may be a multiple of the path's bandwidth-delay product (`1bdp`), and their sizes.
 
 use net::link::QueueLimit;
-use sim::scenario::{ElementSpec, LinkCapacity, QdiscConfig, Schedule};
+use sim::scenario::{ElementSpec, Framing, LinkCapacity, QdiscConfig, Schedule};
 use units::{Bytes, Duration, Rate};
 
 use super::keys::{Located, ScenarioReader};
@@ -13,7 +13,7 @@ use crate::units_text::BufferSize;
 pub(super) enum UnresolvedElement {
     Resolved(ElementSpec),
     Link { capacity: LinkCapacity, buffer: UnresolvedBuffer, queue: QdiscConfig },
-    Shaper { rate: Rate, burst: Bytes, buffer: Located<BufferSize> },
+    Shaper { rate: Rate, burst: Bytes, buffer: Located<BufferSize>, framing: Framing },
 }
 
 /// The capacity of a queue whose `1bdp` is not resolved yet.
@@ -80,8 +80,9 @@ impl UnresolvedElement {
                     }
                 }
             }
-            Self::Shaper { rate, burst, buffer } => {
-                ElementSpec::Shaper { rate, burst, limit: limit(rate, buffer, round_trip, reader)? }
+            Self::Shaper { rate, burst, buffer, framing } => {
+                let limit = limit(rate, buffer, round_trip, reader)?;
+                ElementSpec::Shaper { rate, burst, limit, framing }
             }
         })
     }

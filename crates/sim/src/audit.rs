@@ -4,9 +4,9 @@ use core::ops::ControlFlow;
 
 use check::world::{AcceptQueueModel, OutputCalls, RecoveryLimit, TransportKind};
 use check::{
-    Changes, ElementChanges, ElementInvariants, Line, Outage, QueueCapacity, Rejection,
-    ResetCondition, Selection, Thinning, TimeQueue, TimedLine, VerifiedSummary, Verifier,
-    WorldModel,
+    BucketFrame, Changes, ElementChanges, ElementInvariants, Line, Outage, QueueCapacity,
+    Rejection, ResetCondition, Selection, Thinning, TimeQueue, TimedLine, VerifiedSummary,
+    Verifier, WorldModel,
 };
 use net::link::QueueLimit;
 use net::wifi::longest_delay;
@@ -20,8 +20,8 @@ use crate::observer::Observer;
 use crate::outcome::RunOutcome;
 use crate::run_error::RunError;
 use crate::scenario::{
-    AcceptQueueSpec, App, ElementSpec, FlowSpec, HostSpec, LinkCapacity, NetemParams, OutageMode,
-    PacketClass, QdiscConfig, ResetTrigger, Scenario, Schedule, SelectionRule, SlotParams,
+    AcceptQueueSpec, App, ElementSpec, FlowSpec, Framing, HostSpec, LinkCapacity, NetemParams,
+    OutageMode, PacketClass, QdiscConfig, ResetTrigger, Scenario, Schedule, SelectionRule,
     SynOffers, reverse,
 };
 use crate::world::run;
@@ -166,9 +166,11 @@ fn law(element: &ElementSpec, tables: &mut ChangeTables) -> Option<ElementInvari
             let longest = average.steps().iter().map(|&(_, average)| average).max();
             ElementInvariants::jitter(longest_delay(longest.unwrap_or_default()))
         }
-        ElementSpec::Slot(SlotParams { min, max, packets, bytes }) => {
-            let packets = packets.map_or(u64::MAX, u64::from);
-            ElementInvariants::slots(min, max, packets, bytes.map_or(u64::MAX, Bytes::get))
+        ElementSpec::Slot(params) => {
+            let (least, most) = params.bounds();
+            let packets = params.packets.map_or(u64::MAX, u64::from);
+            let bytes = params.bytes.map_or(u64::MAX, Bytes::get);
+            ElementInvariants::slots(least, most, packets, bytes)
         }
         ElementSpec::Loss { ref rule, only } => {
             let changes = tables.of_selection(rule, only);
@@ -199,8 +201,10 @@ fn law(element: &ElementSpec, tables: &mut ChangeTables) -> Option<ElementInvari
             }
         }
         ElementSpec::Policer { rate, burst } => ElementInvariants::policer(rate, burst),
-        ElementSpec::Shaper { rate, burst, limit } => {
-            ElementInvariants::token_bucket(rate, burst, room(limit))
+        ElementSpec::Shaper { rate, burst, limit, framing } => {
+            let Framing { header, overhead, least, cell, cell_overhead } = framing;
+            let frame = BucketFrame { header, overhead, least, cell, cell_overhead };
+            ElementInvariants::token_bucket(rate, burst, room(limit)).framed(frame)
         }
         ElementSpec::Mtu { size, from, icmp } => {
             ElementInvariants::mtu(size, Instant::ZERO + from, icmp)

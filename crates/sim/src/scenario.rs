@@ -22,7 +22,8 @@ pub use net::reorder::reverse;
 pub use net::reset::ResetTrigger;
 pub use net::schedule::Schedule;
 pub use net::selection::{ByteRange, FourState, GilbertElliott, PacketClass, SelectionRule};
-pub use net::slot::SlotParams;
+pub use net::slot::{SlotParams, SlotSpread};
+pub use net::token_bucket::Framing;
 use packet::IpVersion;
 pub use record::SynOffers;
 use units::{Bytes, Duration, Rate};
@@ -237,6 +238,8 @@ pub enum ElementSpec {
         burst: Bytes,
         /// Capacity of the queue.
         limit: QueueLimit,
+        /// What the queue and the bucket count beside the bytes of IP packets.
+        framing: Framing,
     },
     /// Drops packets above a size.
     Mtu {

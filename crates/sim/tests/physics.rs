@@ -17,7 +17,7 @@ use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use sim::audit::{AuditError, describe, run_audited};
 use sim::scenario::{
-    App, ElementSpec, FlowSpec, HostSpec, Offload, OutageMode, PacketClass, PathSpec,
+    App, ElementSpec, FlowSpec, Framing, HostSpec, Offload, OutageMode, PacketClass, PathSpec,
     ReceiveOffloadSpec, Scenario, SelectionRule, SharedElement, reverse,
 };
 use units::{Bytes, Duration, Rate, Ratio};
@@ -181,7 +181,12 @@ fn elements() -> Vec<(&'static str, ElementSpec)> {
         ("policer", ElementSpec::Policer { rate, burst: Bytes(30_000) }),
         (
             "shaper",
-            ElementSpec::Shaper { rate, burst: Bytes(9_000), limit: QueueLimit::Packets(15) },
+            ElementSpec::Shaper {
+                rate,
+                burst: Bytes(9_000),
+                limit: QueueLimit::Packets(15),
+                framing: Framing { header: 14, ..Framing::NONE },
+            },
         ),
     ]
 }

@@ -3,7 +3,7 @@ use units::{Bytes, Rate};
 
 use super::*;
 use crate::contents::PayloadRange;
-use crate::invariants::{Changes, Line, Outage};
+use crate::invariants::{BucketFrame, Changes, Line, Outage};
 
 fn at(ns: u64) -> Instant {
     Instant::from_nanos(ns)
@@ -187,6 +187,29 @@ fn a_bucket_releases_what_it_holds() {
     let good = [In(0, 0, 1_000), Out(0, 0), Lost(0, 1, 501), In(0, 2, 500), Out(0, 2)];
     assert_eq!(found(policer, &good), []);
     assert_eq!(found(policer, &[Lost(0, 0, 1_500)]), [(0, FOR_NOTHING)]);
+}
+
+/// A header of 14 bytes counts in the queue and in the bucket; cells count in the bucket.
+#[test]
+fn a_bucket_counts_the_frames_of_packets() {
+    let of = |burst, frame| {
+        ElementInvariants::token_bucket(
+            rate(8_000_000_000),
+            Bytes(burst),
+            QueueCapacity::Bytes(Bytes(200)),
+        )
+        .framed(frame)
+    };
+    let ethernet = BucketFrame { header: 14, ..BucketFrame::default() };
+    let burst = [In(0, 0, 86), Out(0, 0), In(0, 1, 86), In(0, 2, 86), Lost(0, 3, 1)];
+    let with = |ends: &[Step]| [burst.as_slice(), ends].concat();
+    assert_eq!(found(of(100, ethernet), &with(&[Out(100, 1), Out(200, 2)])), []);
+    assert_eq!(found(of(100, ethernet), &with(&[Out(86, 1)])), [(1, early(100))]);
+    let atm = BucketFrame { cell: 48, cell_overhead: 5, ..ethernet };
+    assert_eq!(found(of(159, atm), &with(&[Out(159, 1), Out(318, 2)])), []);
+    let least = BucketFrame { least: 120, ..ethernet };
+    assert_eq!(found(of(120, least), &with(&[Out(120, 1), Out(240, 2)])), []);
+    assert_eq!(found(of(99, ethernet), &[In(0, 0, 86)])[0], (0, NO_ROOM));
 }
 
 #[test]

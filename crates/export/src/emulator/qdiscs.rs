@@ -7,7 +7,8 @@ use net::link::QueueLimit;
 use net::queue::{codel, fq_codel, pie, red};
 use net::selection::SelectionRule;
 use sim::scenario::{
-    Distribution, ElementSpec, LinkCapacity, NetemParams, PacketClass, QdiscConfig, SlotParams,
+    Distribution, ElementSpec, Framing, LinkCapacity, NetemParams, PacketClass, QdiscConfig,
+    SlotParams, SlotSpread,
 };
 use units::{Bytes, Duration, Rate, Ratio};
 
@@ -158,8 +159,16 @@ impl<'a> QdiscChain<'a> {
                 QdiscConfig::DropTail => self.link(*rate, *limit),
                 queue => self.managed(*rate, *limit, queue),
             },
-            ElementSpec::Slot(SlotParams { min, max, packets, bytes }) => {
-                let mut text = format!("slot {} {}", time(*min), time(*max));
+            ElementSpec::Slot(SlotParams { min, max, spread, packets, bytes }) => {
+                let mut text = match spread {
+                    None => format!("slot {} {}", time(*min), time(*max)),
+                    Some(SlotSpread { delay, jitter, distribution }) => format!(
+                        "slot distribution {} {} {}",
+                        distribution_name(*distribution),
+                        time(*delay),
+                        time(*jitter)
+                    ),
+                };
                 if let Some(packets) = packets {
                     let _ = write!(text, " packets {packets}");
                 }
@@ -168,7 +177,9 @@ impl<'a> QdiscChain<'a> {
                 }
                 self.option(5, &text)
             }
-            ElementSpec::Shaper { rate, burst, limit } => self.shaper(*rate, *burst, *limit),
+            ElementSpec::Shaper { rate, burst, limit, framing } => {
+                self.shaper(*rate, *burst, *limit, *framing)
+            }
             ElementSpec::Policer { rate, burst } => self.policer(*rate, *burst),
             other => Err(Unsupported(format!("tc has no {}", name(other)))),
         }
@@ -220,15 +231,24 @@ impl<'a> QdiscChain<'a> {
         Ok(())
     }
 
-    fn shaper(&mut self, rate: Rate, burst: Bytes, limit: QueueLimit) -> Result<(), Unsupported> {
+    fn shaper(
+        &mut self,
+        rate: Rate,
+        burst: Bytes,
+        limit: QueueLimit,
+        framing: Framing,
+    ) -> Result<(), Unsupported> {
         self.close()?;
-        self.note("tbf counts the Ethernet header: 14 bytes more a packet");
+        let frame = frame(framing)?;
+        if framing.header == 0 {
+            self.note("tbf counts the Ethernet header: 14 bytes more a packet");
+        }
         let (bits, burst) = (rate.bits_per_second(), burst.get());
         let (bytes, packets) = match limit {
             QueueLimit::Bytes(bytes) => (bytes.get(), None),
             QueueLimit::Packets(packets) => (u64::from(packets) * PACKET, Some(packets)),
         };
-        let handle = self.qdisc(&format!("tbf rate {bits}bit burst {burst} limit {bytes}"));
+        let handle = self.qdisc(&format!("tbf rate {bits}bit burst {burst} limit {bytes}{frame}"));
         self.parent = format!("parent {handle}:1");
         if let Some(packets) = packets {
             self.qdisc(&format!("pfifo limit {packets}"));
@@ -259,6 +279,39 @@ impl<'a> QdiscChain<'a> {
         self.flush();
         self.closed = true;
         Ok(())
+    }
+}
+
+/// Writes what tbf counts beside the Ethernet header and the IP packet.
+fn frame(framing: Framing) -> Result<String, Unsupported> {
+    let Framing { header, overhead, least, cell, cell_overhead } = framing;
+    if u64::from(header) != ETHERNET_HEADER && framing != Framing::NONE {
+        return Err(Unsupported(format!(
+            "tc counts a header of {ETHERNET_HEADER} bytes, the shaper {header}"
+        )));
+    }
+    let mut text = String::new();
+    if overhead != 0 {
+        let _ = write!(text, " overhead {overhead}");
+    }
+    if least != 0 {
+        let _ = write!(text, " mpu {least}");
+    }
+    match (cell, cell_overhead) {
+        (0, _) => {}
+        (48, 5) => text.push_str(" linklayer atm"),
+        _ => return Err(Unsupported("tc has cells of ATM only, of 48 and 5 bytes".to_owned())),
+    }
+    Ok(text)
+}
+
+/// The name of a distribution in tc.
+const fn distribution_name(distribution: Distribution) -> &'static str {
+    match distribution {
+        Distribution::Uniform => "uniform",
+        Distribution::Normal => "normal",
+        Distribution::Pareto => "pareto",
+        Distribution::ParetoNormal => "paretonormal",
     }
 }
 

@@ -42,7 +42,7 @@ impl Distribution {
     }
 
     /// Returns the deviation from the mean, in nanoseconds, for a random number.
-    pub(super) fn deviation(self, jitter: Duration, random: u32) -> i128 {
+    pub(crate) fn deviation(self, jitter: Duration, random: u32) -> i128 {
         let jitter = i128::from(jitter.as_nanos());
         let Some(table) = self.table() else {
             return i128::from(random) % (2 * jitter) - jitter;

@@ -4,8 +4,8 @@ use core::num::{NonZeroU32, NonZeroU64};
 
 use net::link::QueueLimit;
 use sim::scenario::{
-    App, ByteRange, Close, ElementSpec, GilbertElliott, KeepaliveSpec, LinkCapacity, OnPeriod,
-    OutageMode, PacketClass, Pause, QdiscConfig, ReadPattern, Schedule, SelectionRule,
+    App, ByteRange, Close, ElementSpec, Framing, GilbertElliott, KeepaliveSpec, LinkCapacity,
+    OnPeriod, OutageMode, PacketClass, Pause, QdiscConfig, ReadPattern, Schedule, SelectionRule,
     SharedElement, SlotParams, reverse,
 };
 use units::{Bytes, Duration, Offset, Rate, Ratio};
@@ -178,7 +178,12 @@ fn every_element_is_converted() {
         },
         ElementSpec::Policer { rate, burst: Bytes(15_000) },
         // 1 MB/s times 5 ms, of the shared element, and 15 ms.
-        ElementSpec::Shaper { rate, burst: Bytes(15_000), limit: QueueLimit::Bytes(Bytes(20_000)) },
+        ElementSpec::Shaper {
+            rate,
+            burst: Bytes(15_000),
+            limit: QueueLimit::Bytes(Bytes(20_000)),
+            framing: Framing::NONE,
+        },
         ElementSpec::Shared(0),
         ElementSpec::Delay(ms(15)),
     ];
@@ -443,7 +448,13 @@ bulk = "1MB"
         ElementSpec::ChangingDelay(Schedule::new(delays.to_vec(), None).unwrap()),
         ElementSpec::Loss { rule, only: PacketClass::All },
         ElementSpec::WifiJitter(Schedule::new(vec![(ms(0), ms(7))], None).unwrap()),
-        ElementSpec::Slot(SlotParams { min: ms(1), max: ms(1), packets: Some(5), bytes: None }),
+        ElementSpec::Slot(SlotParams {
+            min: ms(1),
+            max: ms(1),
+            spread: None,
+            packets: Some(5),
+            bytes: None,
+        }),
         ElementSpec::Outage {
             from: ms(1_000),
             until: ms(1_100),

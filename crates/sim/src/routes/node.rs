@@ -199,8 +199,8 @@ impl ElementKind {
             ElementSpec::Policer { rate, burst } => {
                 BoxedElement::Policer(Policer::new(*rate, *burst))
             }
-            ElementSpec::Shaper { rate, burst, limit } => {
-                BoxedElement::Shaper(Shaper::new(*rate, *burst, *limit))
+            ElementSpec::Shaper { rate, burst, limit, framing } => {
+                BoxedElement::Shaper(Shaper::new(*rate, *burst, *limit).framed(*framing))
             }
             ElementSpec::Mtu { size, from, icmp } => {
                 BoxedElement::Mtu(MtuLimit::new(*size, Instant::ZERO + *from, *icmp))

@@ -1,16 +1,13 @@
 //! htb (Linux, sch_htb.c; iproute2, tc/q_htb.c): the rate that one class has, with what it borrows.
 
 use super::quantity::{count, is_number, tc_rate, tc_size};
-use super::rate_limit::RateLimit;
+use super::rate_limit::{LineFrame, RateLimit};
 use super::tc::ClassHandle;
 use super::tokens::{Given, ImportError, ScriptToken, TokenReader, set_once};
 
 /// Bucket of a class without `burst`: the MTU that tc assumes; the part of a clock tick is below a
 /// byte.
 const DEFAULT_BURST: u64 = 1_600;
-/// A class sends while its bucket is not below zero: the last packet may exceed it.
-const LAST_PACKET: u64 = 1_500;
-
 /// Options of an htb qdisc.
 #[derive(Debug, Default)]
 pub(super) struct HtbOptions {
@@ -25,6 +22,7 @@ pub(super) struct HtbClass<'t> {
     ceil: u64,
     burst: u64,
     cburst: u64,
+    frame: LineFrame,
     notes: Vec<String>,
 }
 
@@ -62,6 +60,7 @@ impl<'t> HtbClass<'t> {
         let (mut rate, mut ceil) = (None, None);
         let (mut burst, mut cburst) = (None, None);
         let mut notes = Vec::new();
+        let mut frame = LineFrame::default();
         while let Some(option) = reader.next() {
             match option.text {
                 "rate" => set_once(&mut rate, option, tc_rate(reader.value("a rate")?)?)?,
@@ -76,12 +75,7 @@ impl<'t> HtbClass<'t> {
                     let value = reader.value("a number")?.text;
                     notes.push(format!("{} {value} has no effect with one class", option.text));
                 }
-                "overhead" | "mpu" => {
-                    if count(reader.value("bytes")?, "bytes")? != 0 {
-                        let message = format!("htb: `{}` is not supported", option.text);
-                        return Err(option.error(message));
-                    }
-                }
+                _ if frame.option(option, reader)? => {}
                 other => {
                     return Err(option.error(format!("htb: option `{other}` is not supported")));
                 }
@@ -91,7 +85,7 @@ impl<'t> HtbClass<'t> {
         let value = |given: Option<Given<'t, u64>>, default| given.map_or(default, |one| one.value);
         let ceil = value(ceil, rate.value);
         let (burst, cburst) = (value(burst, DEFAULT_BURST), value(cburst, DEFAULT_BURST));
-        Ok(Self { rate, ceil, burst, cburst, notes })
+        Ok(Self { rate, ceil, burst, cburst, frame, notes })
     }
 
     /// Returns the rate and the bucket of this class with its ancestors, from the root down to it.
@@ -120,9 +114,11 @@ impl<'t> HtbClass<'t> {
         }
         Some(RateLimit {
             rate: Given { value: rate, token: leaf.rate.token },
-            burst: burst.saturating_add(LAST_PACKET),
+            // A class sends while its bucket is not below zero: the last packet may exceed it.
+            burst: burst.saturating_add(leaf.frame.full_packet()),
             // A class has a pfifo of the device's queue length.
             buffer: "1000p".to_owned(),
+            frame: leaf.frame,
             notes,
             unused_limit: None,
         })

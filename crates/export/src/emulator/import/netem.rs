@@ -69,13 +69,8 @@ impl<'t> NetemOptions<'t> {
                     set_once(&mut of.delay, option, delay)?;
                 }
                 "distribution" => {
-                    let name = reader.value("a name")?;
-                    if !matches!(name.text, "uniform" | "normal" | "pareto" | "paretonormal") {
-                        let message = format!("distribution `{}` is not supported", name.text);
-                        let hint = "expected uniform, normal, pareto or paretonormal";
-                        return Err(name.error(message).hint(hint));
-                    }
-                    set_once(&mut of.distribution, option, name.text)?;
+                    let name = distribution(reader)?;
+                    set_once(&mut of.distribution, option, name)?;
                 }
                 "reorder" => {
                     let share = CorrelatedShare::parse(reader)?;
@@ -326,17 +321,33 @@ impl NetemRate {
     }
 }
 
+/// Reads the name of a distribution.
+fn distribution<'t>(reader: &mut TokenReader<'t>) -> Result<&'t str, ImportError> {
+    let name = reader.value("a name")?;
+    if !matches!(name.text, "uniform" | "normal" | "pareto" | "paretonormal") {
+        let message = format!("distribution `{}` is not supported", name.text);
+        let hint = "expected uniform, normal, pareto or paretonormal";
+        return Err(name.error(message).hint(hint));
+    }
+    Ok(name.text)
+}
+
 /// Reads what follows `slot`.
 fn slot(reader: &mut TokenReader<'_>) -> Result<String, ImportError> {
     let min = reader.value("a time")?;
+    let mut keys = Vec::new();
     if min.text == "distribution" {
-        let error = min.error("netem: slots of a distribution are not supported");
-        return Err(error.hint("expected `slot MIN MAX`"));
-    }
-    let min = time(min, "us")?;
-    let mut keys = vec![format!("min = \"{}\"", time_text(min))];
-    if let Some(max) = reader.next_if(is_number) {
-        keys.push(format!("max = \"{}\"", time_text(time(max, "us")?)));
+        let name = distribution(reader)?;
+        keys.push(format!("delay = \"{}\"", time_text(time(reader.value("a time")?, "us")?)));
+        let jitter = time(reader.value("a time")?, "us")?;
+        if jitter > 0 {
+            keys.push(format!("jitter = \"{}\", distribution = \"{name}\"", time_text(jitter)));
+        }
+    } else {
+        keys.push(format!("min = \"{}\"", time_text(time(min, "us")?)));
+        if let Some(max) = reader.next_if(is_number) {
+            keys.push(format!("max = \"{}\"", time_text(time(max, "us")?)));
+        }
     }
     while let Some(option) = reader.next_if(|word| matches!(word, "packets" | "bytes")) {
         let value = reader.value("a number")?;

@@ -2,7 +2,8 @@
 
 use super::element::{PathElement, QueueModel};
 use super::netem::NetemOptions;
-use super::tokens::{Given, ImportError, ScriptToken};
+use super::quantity::count;
+use super::tokens::{Given, ImportError, ScriptToken, TokenReader};
 use crate::emulator::ETHERNET_HEADER;
 
 /// Bytes of a full IP packet.
@@ -17,6 +18,8 @@ pub(super) struct RateLimit<'t> {
     pub(super) burst: u64,
     /// Its own queue, a size of a scenario.
     pub(super) buffer: String,
+    /// What it counts beside the Ethernet header and the IP packet.
+    pub(super) frame: LineFrame,
     pub(super) notes: Vec<String>,
     /// A limit that has no effect if another queue is below it.
     pub(super) unused_limit: Option<String>,
@@ -31,10 +34,12 @@ impl<'t> RateLimit<'t> {
 
     fn shaper(self, buffer: &str) -> PathElement {
         let (rate, burst) = (self.rate.value, self.burst);
+        let frame = self.frame.keys();
         let text = format!(
-            "shaper = {{ rate = \"{rate}bit/s\", burst = \"{burst}B\", buffer = \"{buffer}\" }}"
+            "shaper = {{ rate = \"{rate}bit/s\", burst = \"{burst}B\", buffer = \"{buffer}\", \
+             header = {ETHERNET_HEADER}{frame} }}"
         );
-        PathElement::new(self.rate.token, text).comment(header(rate)).notes(self.notes)
+        PathElement::new(self.rate.token, text).notes(self.notes)
     }
 
     /// Returns the elements if packets wait in a netem below: the delay, then the rate.
@@ -63,6 +68,11 @@ impl<'t> RateLimit<'t> {
         self.notes.extend(queue.notes);
         let Some(discipline) = &queue.queue else { return self.shaper(&queue.buffer) };
         // A shaper has no discipline: the link has the rate, and no burst.
+        if self.frame != LineFrame::default() {
+            let kind = &queue.kind;
+            self.notes
+                .push(format!("`overhead`, `mpu` and `linklayer` above {kind} are not modelled"));
+        }
         let (rate, buffer) = (self.rate.value, &queue.buffer);
         let text = format!(
             "link = {{ rate = \"{rate}bit/s\", buffer = \"{buffer}\", queue = {discipline} }}"
@@ -79,6 +89,69 @@ impl<'t> RateLimit<'t> {
         if let Some(limit) = self.unused_limit.take() {
             self.notes.push(format!("{limit} has no effect with {below} below"));
         }
+    }
+}
+
+/// Options of a rate that say what a packet takes of it (`tc_core.c`, `struct tc_ratespec`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct LineFrame {
+    overhead: u64,
+    mpu: u64,
+    is_atm: bool,
+}
+
+impl LineFrame {
+    /// Reads `overhead`, `mpu` or `linklayer`; returns false for any other option.
+    pub(super) fn option<'t>(
+        &mut self,
+        option: ScriptToken<'t>,
+        reader: &mut TokenReader<'t>,
+    ) -> Result<bool, ImportError> {
+        let bytes = |token: ScriptToken<'t>| {
+            let value = count(token, "bytes")?;
+            match value {
+                0..=4_096 => Ok(value),
+                _ => Err(token.error(format!("`{}`: expected at most 4096 bytes", token.text))),
+            }
+        };
+        match option.text {
+            "overhead" => self.overhead = bytes(reader.value("bytes")?)?,
+            "mpu" => self.mpu = bytes(reader.value("bytes")?)?,
+            "linklayer" => {
+                let layer = reader.value("ethernet or atm")?;
+                self.is_atm = match layer.text {
+                    "ethernet" => false,
+                    "atm" | "adsl" => true,
+                    other => {
+                        let message = format!("linklayer `{other}` is not known");
+                        return Err(layer.error(message).hint("expected ethernet, atm or adsl"));
+                    }
+                };
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// Returns the bytes that a full packet takes of a bucket.
+    pub(super) fn full_packet(self) -> u64 {
+        let bytes = (FULL_PACKET + ETHERNET_HEADER + self.overhead).max(self.mpu);
+        if self.is_atm { bytes.div_ceil(48) * 53 } else { bytes }
+    }
+
+    /// Returns keys of a shaper.
+    fn keys(self) -> String {
+        let mut keys = String::new();
+        if self.overhead > 0 {
+            keys += &format!(", overhead = {}", self.overhead);
+        }
+        if self.mpu > 0 {
+            keys += &format!(", mpu = {}", self.mpu);
+        }
+        if self.is_atm {
+            keys += ", cell = 48, cell_overhead = 5";
+        }
+        keys
     }
 }
 

@@ -1,11 +1,11 @@
 //! Options of tbf (iproute2, tc/q_tbf.c) as a shaper.
 
-use super::quantity::{count, tc_rate, tc_size, time};
-use super::rate_limit::RateLimit;
+use super::quantity::{tc_rate, tc_size, time};
+use super::rate_limit::{LineFrame, RateLimit};
 use super::tokens::{Given, ImportError, ScriptToken, TokenReader, set_once};
 
-/// A packet of an Ethernet path: a smaller limit or bucket would drop all of them.
-const FULL_PACKET: u64 = 1_500;
+/// A frame of an Ethernet path: a smaller limit would drop all of them.
+const FULL_PACKET: u64 = 1_514;
 
 /// A token bucket with a queue.
 #[derive(Debug)]
@@ -16,6 +16,7 @@ pub(super) struct TbfOptions<'t> {
     burst: u64,
     /// In bytes.
     limit: u64,
+    frame: LineFrame,
     /// How the limit was written.
     limit_text: String,
 }
@@ -27,6 +28,7 @@ impl<'t> TbfOptions<'t> {
     ) -> Result<Self, ImportError> {
         let (mut rate, mut burst) = (None, None);
         let (mut limit, mut latency) = (None, None);
+        let mut frame = LineFrame::default();
         while let Some(option) = reader.next() {
             match option.text {
                 "rate" => set_once(&mut rate, option, tc_rate(reader.value("a rate")?)?)?,
@@ -37,14 +39,7 @@ impl<'t> TbfOptions<'t> {
                 "latency" | "lat" => {
                     set_once(&mut latency, option, time(reader.value("a time")?, "us")?)?;
                 }
-                // The defaults, which some scripts write.
-                "overhead" | "mpu" => {
-                    let value = reader.value("bytes")?;
-                    if count(value, "bytes")? != 0 {
-                        let message = format!("tbf: `{}` is not supported", option.text);
-                        return Err(option.error(message));
-                    }
-                }
+                _ if frame.option(option, reader)? => {}
                 other => {
                     return Err(option.error(format!("tbf: option `{other}` is not supported")));
                 }
@@ -63,17 +58,18 @@ impl<'t> TbfOptions<'t> {
                 Given { value: queued_for(rate.value, value, burst.value, token)?, token }
             }
         };
-        for (given, what) in [(burst, "bucket"), (limit, "queue")] {
-            if given.value < FULL_PACKET {
+        let sizes = [(burst, "bucket", frame.full_packet()), (limit, "queue", FULL_PACKET)];
+        for (given, what, least) in sizes {
+            if given.value < least {
                 let message = format!(
-                    "tbf: the {what} has {} bytes: packets of {FULL_PACKET} bytes would never pass",
+                    "tbf: the {what} has {} bytes: packets of 1500 bytes, {least} of this line, would never pass",
                     given.value
                 );
                 return Err(given.token.error(message));
             }
         }
         let limit_text = format!("{} of {} bytes", limit.token.text, limit.value);
-        Ok(Self { rate, burst: burst.value, limit: limit.value, limit_text })
+        Ok(Self { rate, burst: burst.value, limit: limit.value, frame, limit_text })
     }
 
     /// Returns the token bucket.
@@ -82,6 +78,7 @@ impl<'t> TbfOptions<'t> {
             rate: self.rate,
             burst: self.burst,
             buffer: format!("{}B", self.limit),
+            frame: self.frame,
             notes: Vec::new(),
             unused_limit: Some(self.limit_text.clone()),
         }

@@ -524,6 +524,11 @@ impl<'t> Attachment<'t> {
                 let handle = reader.value("a class such as 1:10")?;
                 self.class.replace((handle, ClassHandle::read(handle)?)).is_some()
             }
+            "stab" => {
+                let message = "tc: a table of sizes (`stab`) is not supported";
+                let hint = "`overhead`, `mpu` and `linklayer` of tbf or htb are";
+                return Err(word.error(message).hint(hint));
+            }
             _ => return Ok(false),
         };
         if is_second {

@@ -30,8 +30,7 @@ fn refused(script: &str) -> String {
 #[test]
 fn tbf_is_a_shaper() {
     let alone = "tc qdisc add dev eth0 root tbf rate 8mbit burst 32kb latency 50ms";
-    let shaper =
-        "{ shaper = { rate = \"8000000bit/s\", burst = \"32768B\", buffer = \"82768B\" } },";
+    let shaper = "{ shaper = { rate = \"8000000bit/s\", burst = \"32768B\", buffer = \"82768B\", header = 14 } },";
     assert_eq!(forward(alone), [shaper]);
     let below = "tc qdisc add dev eth0 root handle 1: netem delay 20ms loss 1%\n\
                  tc qdisc add dev eth0 parent 1:1 handle 10: tbf rate 8mbit burst 32kb limit 82768\n";
@@ -113,15 +112,14 @@ fn one_class_of_htb_is_a_shaper() {
                    tc class add dev s1-eth1 parent 5:0 classid 5:1 htb rate 10.000000Mbit burst 15k\n\
                    tc qdisc add dev s1-eth1 parent 5:1 handle 10: netem delay 5ms loss 2% limit 100\n";
     // The bucket of `ceil` has 1600 bytes, and a packet may exceed it.
-    let shaper = "{ shaper = { rate = \"10000000bit/s\", burst = \"3100B\", buffer = \"95p\" } },";
+    let shaper = "{ shaper = { rate = \"10000000bit/s\", burst = \"3114B\", buffer = \"95p\", header = 14 } },";
     let netem = "{ netem = { delay = \"5ms\", limit = 100 } },";
     assert_eq!(forward(mininet), ["{ loss = \"2%\" },", netem, shaper]);
     let borrowing = "tc qdisc add dev e root handle 1: htb default 10\n\
                      tc class add dev e parent 1: classid 1:1 htb rate 50mbit\n\
                      tc class add dev e parent 1:1 classid 1:10 htb rate 1mbit ceil 20mbit cburst 6k\n";
     // The bucket of `ceil` has 6144 bytes.
-    let shaper =
-        "{ shaper = { rate = \"20000000bit/s\", burst = \"7644B\", buffer = \"1000p\" } },";
+    let shaper = "{ shaper = { rate = \"20000000bit/s\", burst = \"7658B\", buffer = \"1000p\", header = 14 } },";
     assert_eq!(forward(borrowing), [shaper]);
     // A class without a parent borrows nothing.
     let alone = "tc qdisc add dev e root handle 1: htb default 10\n\
@@ -141,7 +139,7 @@ fn the_class_of_all_packets_counts() {
                   tc qdisc add dev lo parent 1a:104 handle 20: netem\n\
                   tc filter add dev lo protocol ip parent 1a: prio 5 u32 match ip dst 0.0.0.0/0 match ip \
                   src 0.0.0.0/0 flowid 1a:104\n";
-    let shaper = "{ shaper = { rate = \"8000000bit/s\", burst = \"4500B\", buffer = \"1000p\" } },";
+    let shaper = "{ shaper = { rate = \"8000000bit/s\", burst = \"4514B\", buffer = \"1000p\", header = 14 } },";
     assert_eq!(forward(script), [shaper]);
     let some = script.replace("ip dst 0.0.0.0/0", "ip dst 10.0.0.1");
     // Packets that the filter does not select have the default class.
@@ -163,7 +161,7 @@ fn queues_below_a_rate_have_their_discipline() {
     };
     let shaper = |buffer: &str| {
         format!(
-            "{{ shaper = {{ rate = \"8000000bit/s\", burst = \"3000B\", buffer = \"{buffer}\" }} }},"
+            "{{ shaper = {{ rate = \"8000000bit/s\", burst = \"3000B\", buffer = \"{buffer}\", header = 14 }} }},"
         )
     };
     let link = |buffer: &str, queue: &str| {

@@ -35,8 +35,8 @@ fn a_netem_between_two_qdiscs_is_a_delay_before_them() {
     let below = |qdisc: &str| format!("{above}tc qdisc add dev e parent 2:1 {qdisc}\n");
     let link = "{ link = { rate = \"10000000bit/s\", buffer = \"1000p\", queue = \"codel\" } },";
     assert_eq!(forward(&below("codel")), [NETEM_20, link]);
-    let inner = "{ shaper = { rate = \"5000000bit/s\", burst = \"9000B\", buffer = \"90000B\" } },";
-    let outer = "{ shaper = { rate = \"10000000bit/s\", burst = \"3100B\", buffer = \"1000p\" } },";
+    let inner = "{ shaper = { rate = \"5000000bit/s\", burst = \"9000B\", buffer = \"90000B\", header = 14 } },";
+    let outer = "{ shaper = { rate = \"10000000bit/s\", burst = \"3114B\", buffer = \"1000p\", header = 14 } },";
     assert_eq!(forward(&below("tbf rate 5mbit burst 9000 limit 90000")), [NETEM_20, inner, outer]);
     let faster = refused(&below("tbf rate 50mbit burst 9000 limit 90000"));
     assert!(
@@ -106,4 +106,40 @@ fn a_link_of_mininet_has_the_commands_of_mininet() {
     assert_eq!(toml.matches("shaper = ").count(), 2, "{toml}");
     let delay = forward("net.addLink(a, b, delay='20ms')");
     assert_eq!(delay, [NETEM_20]);
+}
+
+/// What a rate counts beside the Ethernet header: bytes, a minimum and the cells of ATM (struct
+/// tc_ratespec), and slots of a distribution.
+#[test]
+fn frames_of_a_rate_and_slots_of_a_distribution_are_read() {
+    let tbf = |more: &str| {
+        forward(&format!("tc qdisc add dev eth0 root tbf rate 2mbit burst 5k limit 30k {more}"))
+    };
+    let shaper = |more: &str| {
+        format!(
+            "{{ shaper = {{ rate = \"2000000bit/s\", burst = \"5120B\", buffer = \"30720B\", header = 14{more} }} }},"
+        )
+    };
+    assert_eq!(tbf("overhead 24 mpu 64"), [shaper(", overhead = 24, mpu = 64")]);
+    assert_eq!(tbf("linklayer adsl"), [shaper(", cell = 48, cell_overhead = 5")]);
+    assert_eq!(tbf("linklayer ethernet"), [shaper("")]);
+    let htb = "tc qdisc add dev eth0 root handle 1: htb default 1\n\
+               tc class add dev eth0 parent 1: classid 1:1 htb rate 2mbit overhead 18 linklayer atm\n";
+    // The last packet exceeds the bucket: 1500 + 14 + 18 bytes are 32 cells of 53.
+    let element = "{ shaper = { rate = \"2000000bit/s\", burst = \"3296B\", buffer = \"1000p\", header = 14, \
+                   overhead = 18, cell = 48, cell_overhead = 5 } },";
+    assert_eq!(forward(htb), [element]);
+    // 32 cells of 53 bytes are 1696 of the bucket.
+    let small =
+        "tc qdisc add dev eth0 root tbf rate 2mbit burst 1600 limit 30k overhead 18 linklayer atm";
+    let message = refused(small);
+    assert!(message.starts_with("1:burst: tbf: the bucket has 1600 bytes"), "{message}");
+    let slot = "tc qdisc add dev eth0 root netem slot distribution pareto 1ms 100us packets 9";
+    let element = "{ slot = { delay = \"1ms\", jitter = \"100us\", distribution = \"pareto\", packets = 9 } },";
+    assert_eq!(forward(slot), [element]);
+    let message = refused("tc qdisc add dev eth0 root netem slot distribution mine 1ms 1ms");
+    assert!(message.starts_with("1:mine: distribution `mine` is not supported"), "{message}");
+    let stab =
+        "tc qdisc add dev eth0 root handle 1: stab linklayer atm tbf rate 2mbit burst 5k limit 30k";
+    assert!(refused(stab).starts_with("1:stab: tc: a table of sizes"), "{}", refused(stab));
 }
