@@ -60,7 +60,7 @@ pub use cures::{Prediction, TriedCure, Validity};
 pub use captured_quic::{UNSEEN as UNSEEN_IN_CAPTURES_OF_QUIC, text as captured_quic_text};
 pub use exchange::exchange_lines;
 pub use explain::{UnknownCode, explain, list};
-pub use json::DocumentsJson;
+pub use json::{DocumentsJson, write_documents};
 pub use kernel::{SocketVerdictJson, kernel_limit, kernel_text};
 pub use quic::{QuicReport, quic_limiter_letter};
 pub use sarif::{path_uri, sarif_log};

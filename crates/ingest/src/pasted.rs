@@ -1,5 +1,5 @@
-//! Texts that people paste into bug reports: the output of iperf, ss, ping, mtr, curl, nstat, ip,
-//! ethtool, tc, sysctl, tshark, tcptrace and speed tests, several in one file, amid prose, quoted or with
+//! Texts that people paste into bug reports: the output of iperf, netperf, nuttcp, flent, ss, ping, mtr, curl,
+//! nstat, sar, tcpretrans, ip, ethtool, tc, sysctl, tshark, tcptrace and speed tests, several in one file, amid prose, quoted or with
 //! timestamps before their lines.
 //!
 //! Prefixes of lines are removed once, before any reader sees the text. Figures stay with the tool that
@@ -8,10 +8,13 @@
 //! [`read()`] returns what the tools say, what limits the transfer as far as that carries, what is
 //! missing, and the command to run next. [`scenario()`] makes a scenario of the figures.
 
+mod bare_packets;
+mod benchmarks;
 mod clean;
 mod counters;
 mod devices;
 mod facts;
+mod host_views;
 mod iperf;
 mod json;
 mod numbers;
@@ -21,6 +24,8 @@ mod scenario_text;
 mod ss;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tool_tests;
 mod transfers;
 mod verdict;
 
@@ -28,6 +33,7 @@ use core::fmt::Write;
 
 use serde::Serialize;
 
+pub use bare_packets::{has_no_times, with_running_times};
 pub use clean::unquoted;
 pub use facts::{Figures, PastedSection, RetransmitCount, WindowSamples};
 pub use json::is_json_only;
@@ -63,18 +69,32 @@ pub fn read(text: &str) -> Option<PastedReport> {
     sections.extend(speed);
     sections.extend(probes::ping(text, &mut figures));
     sections.extend(packets::quiet(&stamped, &mut figures));
+    sections.extend(bare_packets::untimed(&stamped, &mut figures));
+    if sections.is_empty() {
+        sections.extend(bare_packets::json_excerpt(text, &mut figures));
+    }
     let readers = [
         ss::ss,
         packets::tshark,
         packets::fields,
         packets::tcptrace,
         probes::mtr,
+        probes::win_mtr,
         probes::traceroute,
+        benchmarks::netperf,
+        benchmarks::nuttcp,
+        benchmarks::flent,
+        benchmarks::network_quality,
         transfers::curl,
         transfers::curl_progress,
         transfers::wget,
+        benchmarks::copies,
         transfers::speed_test,
         counters::nstat,
+        host_views::sar,
+        host_views::tcpretrans,
+        host_views::prometheus,
+        host_views::socket_summary,
         devices::links,
         devices::interfaces,
         devices::ethtool,
@@ -132,13 +152,18 @@ const FORMAT: u32 = 1;
 impl PastedReport {
     /// Writes the report of the file `name` as JSON, a line.
     pub fn json(&self, name: &str) -> String {
+        serde_json::to_string(&self.document(name)).unwrap_or_default() + "\n"
+    }
+
+    /// The report of the file `name` as a document of JSON.
+    pub fn document<'a>(&'a self, name: &'a str) -> impl Serialize + use<'a> {
         let sections = self.sections.iter().map(|section| SectionJson {
             line: section.line,
             kind: section.kind,
             facts: &section.facts,
         });
         let missing = self.missing.iter().map(|(what, command)| MissingJson { what, command });
-        let document = PastedJson {
+        PastedJson {
             format: FORMAT,
             file: name,
             sections: sections.collect(),
@@ -146,8 +171,7 @@ impl PastedReport {
             missing: missing.collect(),
             next: &self.next,
             judged_line: self.figures.judged.map(|(_, line)| line),
-        };
-        serde_json::to_string(&document).unwrap_or_default() + "\n"
+        }
     }
 
     /// Whether a section is of a kind.

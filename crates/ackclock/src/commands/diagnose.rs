@@ -13,10 +13,11 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use ingest::diagnosis::{DiagnosisReport, FailOn, PACKETS_OF_PAGES, TextStyle};
+use ingest::diagnosis::{DiagnosisReport, FailOn, PACKETS_OF_PAGES, TextStyle, write_documents};
 use ingest::inputs::{
     InputFile, InputKind, LiveInterval, LiveReporter, ReadError, ReadMode, Reason,
 };
+use ingest::pasted::PastedReport;
 use runner::stop::NEVER;
 use runner::workers::Workers;
 use scenario::ReportStyle;
@@ -65,10 +66,12 @@ pub(super) fn run(args: &DiagnoseArgs) -> Result<ExitCode, Failure> {
     }
     let filter = selection::filter(args)?;
     let mut files = folders::expand(&args.files)?;
+    let mut texts = Vec::new();
     if is_one_shot(args) && (files.len() > 1 || files != args.files) {
-        report_texts(&mut files, args)?;
+        texts = report_texts(&mut files, args)?;
         if files.is_empty() {
-            return Ok(ExitCode::SUCCESS);
+            let printed = if args.json { print_json(None, &texts, args) } else { Ok(()) };
+            return printed.map(|()| ExitCode::SUCCESS);
         }
     }
     let unquoted = pasted.as_ref().and_then(|text| text.unquoted.clone());
@@ -147,9 +150,7 @@ pub(super) fn run(args: &DiagnoseArgs) -> Result<ExitCode, Failure> {
     if args.json && args.every.is_some() {
         output::print(&live::json_end(&report, args.limit.unwrap_or(usize::MAX)))?;
     } else if args.json {
-        let mut out = io::BufWriter::with_capacity(JSON_BUFFER, output::standard_output());
-        let written = report.write_json(args.limit.unwrap_or(usize::MAX), &mut out);
-        output::written(written.and_then(|()| out.flush()))?;
+        print_json(Some(&report), &texts, args)?;
     } else {
         let look = look_on(io::stdout().is_terminal());
         let text = report.text(TextStyle { limit: args.limit.unwrap_or(SHOWN), look });
@@ -184,12 +185,19 @@ fn is_one_shot(args: &DiagnoseArgs) -> bool {
     args.every.is_none() && !args.ring
 }
 
-/// Reports the texts of other tools among several files, and leaves the recordings. JSON has one
-/// document: texts are left out of it, and reported as unreadable.
-fn report_texts(files: &mut Vec<PathBuf>, args: &DiagnoseArgs) -> Result<(), Failure> {
-    let mut recordings = Vec::new();
+/// Reports the texts of other tools among several files, and leaves the recordings. With JSON nothing is
+/// printed yet: the texts are returned.
+fn report_texts(
+    files: &mut Vec<PathBuf>,
+    args: &DiagnoseArgs,
+) -> Result<Vec<(String, PastedReport)>, Failure> {
+    let (mut recordings, mut texts) = (Vec::new(), Vec::new());
     for file in core::mem::take(files) {
-        match pasted::read(&file).filter(|text| !text.has_recording && !args.json) {
+        match pasted::read(&file).filter(|text| !text.has_recording) {
+            Some(text) if args.json => {
+                refuse_outputs(args, &file.shown())?;
+                texts.push((file.shown(), text.report));
+            }
             Some(text) => {
                 report_pasted(&text, args, &file.shown())?;
                 output::print("\n")?;
@@ -198,7 +206,18 @@ fn report_texts(files: &mut Vec<PathBuf>, args: &DiagnoseArgs) -> Result<(), Fai
         }
     }
     *files = recordings;
-    Ok(())
+    Ok(texts)
+}
+
+/// Prints the documents of JSON: of one file its own, of several a list.
+fn print_json(
+    report: Option<&DiagnosisReport>,
+    texts: &[(String, PastedReport)],
+    args: &DiagnoseArgs,
+) -> Result<(), Failure> {
+    let mut out = io::BufWriter::with_capacity(JSON_BUFFER, output::standard_output());
+    let written = write_documents(report, texts, args.limit.unwrap_or(usize::MAX), &mut out);
+    output::written(written.and_then(|()| out.flush()))
 }
 
 /// The text of other tools in the only file, and what was read of standard input to know it.
@@ -215,6 +234,13 @@ fn pasted_text(args: &DiagnoseArgs) -> Result<(Option<PastedText>, Vec<u8>), Fai
 
 /// Prints what a pasted text says; output files have connections.
 fn report_pasted(text: &PastedText, args: &DiagnoseArgs, name: &str) -> Result<ExitCode, Failure> {
+    refuse_outputs(args, name)?;
+    output::print(&if args.json { text.report.json(name) } else { text.report.text(name) })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Reports options that need connections, which a pasted text has not.
+fn refuse_outputs(args: &DiagnoseArgs, name: &str) -> Result<(), Failure> {
     let outputs = [&args.report, &args.csv, &args.sarif, &args.junit, &args.markdown];
     let others = [&args.openmetrics, &args.wireshark];
     let is_requested = outputs.iter().chain(&others).any(|path| path.is_some());
@@ -223,8 +249,7 @@ fn report_pasted(text: &PastedText, args: &DiagnoseArgs, name: &str) -> Result<E
             Failure::new(format!("{name}: pasted text has no connections, only a report"));
         return Err(failure.hint("without --fail-on and output files the report is printed"));
     }
-    output::print(&if args.json { text.report.json(name) } else { text.report.text(name) })?;
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 fn file_name(args: &DiagnoseArgs) -> String {

@@ -78,8 +78,13 @@ fn of(bytes: &[u8]) -> Option<PastedText> {
             .filter(|kind| matches!(kind, InputKind::TcpdumpText | InputKind::Ss));
         unquoted = kind.map(|_| plain.into_bytes());
     }
+    if kind == Some(InputKind::TcpdumpText) && unquoted.is_none() {
+        unquoted = pasted::with_running_times(&text).map(String::into_bytes);
+    }
     let recorded = match kind {
         None => None,
+        // What can be said of packets without times is no connection.
+        Some(InputKind::TcpdumpText) if pasted::has_no_times(&text) => None,
         // Any object of JSON is taken for qlog.
         Some(InputKind::Qlog) if !is_recording(bytes) => None,
         Some(InputKind::Iperf3) if !pasted::is_json_only(&text) => None,

@@ -436,6 +436,20 @@ fn pasted_text_is_read_beside_other_files() {
     dir.write("packets.txt", packets);
     let both = dir.run(&["diagnose", "mixed.txt", "packets.txt", "--no-cures"]).ok();
     assert!(both.contains("pasted text of iperf") && both.contains("CC002"), "{both}");
+    // A list of JSON has the documents of captures, then those of texts; of texts alone, too.
+    let json = dir.run(&["diagnose", "mixed.txt", "packets.txt", "--no-cures", "--json"]).ok();
+    let json: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!((&json[0]["file"], &json[1]["file"]), (&"packets.txt".into(), &"mixed.txt".into()));
+    assert_eq!(json[1]["sections"][0]["kind"], "iperf");
+    dir.write("other.txt", &mixed);
+    let json = dir.run(&["diagnose", "mixed.txt", "other.txt", "--json"]).ok();
+    let json: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!((&json[0]["file"], &json[1]["file"]), (&"mixed.txt".into(), &"other.txt".into()));
+    // tcpdump -t: what can be said without times.
+    let untimed: String = packets.lines().map(|line| format!("{}\n", &line[11..])).collect();
+    dir.write("untimed.txt", &untimed);
+    let report = dir.run(&["diagnose", "untimed.txt"]).ok();
+    assert!(report.contains("pasted text of tcpdump -t") && report.contains("without -t"), "{report}");
     std::fs::create_dir(dir.0.join("texts")).unwrap();
     dir.write("texts/mixed.txt", &mixed);
     let folder = dir.run(&["diagnose", "texts"]).ok();

@@ -21,6 +21,7 @@ use super::kernel::{KernelJson, kernel_json};
 use super::negotiated::NegotiatedJson;
 use super::quic::QuicJson;
 use super::{ConnectionReport, DiagnosisReport, FileReport};
+use crate::pasted::PastedReport;
 
 /// Version of the JSON format; a new field does not change it, a changed or removed one does.
 const FORMAT: u32 = 1;
@@ -257,6 +258,36 @@ impl DiagnosisReport {
             .collect();
         DocumentsJson(files)
     }
+}
+
+/// A document of a recording or of a pasted text.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum DocumentJson<'a, T> {
+    File(Box<FileJson<'a>>),
+    Text(T),
+}
+
+/// Writes the documents of recordings, with at most `limit` connections each, and of pasted texts with
+/// their names: of one file its own, of several a list.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_documents(
+    report: Option<&DiagnosisReport>,
+    texts: &[(String, PastedReport)],
+    limit: usize,
+    mut out: impl io::Write,
+) -> io::Result<()> {
+    let files = report.map_or_else(Vec::new, |report| report.documents(limit).0);
+    let files = files.into_iter().map(|file| DocumentJson::File(Box::new(file)));
+    let texts = texts.iter().map(|(name, text)| DocumentJson::Text(text.document(name)));
+    let all: Vec<_> = files.chain(texts).collect();
+    match all.as_slice() {
+        [one] => serde_json::to_writer_pretty(&mut out, one)?,
+        _ => serde_json::to_writer_pretty(&mut out, &all)?,
+    }
+    out.write_all(b"\n")
 }
 
 fn file_json(report: &FileReport, limit: usize) -> FileJson<'_> {

@@ -42,10 +42,11 @@ pub(super) fn nstat(text: &str, figures: &mut Figures) -> Option<PastedSection> 
         let mut words = line.split_whitespace();
         let Some(name) = words.next() else { continue };
         // `netstat -s` prints `TCPTimeouts: 12`.
-        let name = match name.strip_suffix(':').filter(|name| name.starts_with("TCP")) {
-            Some(name) => format!("TcpExt{name}"),
-            None => name.to_owned(),
-        };
+        let name =
+            match name.strip_suffix(':').filter(|name| name.starts_with("TCP") && name.len() > 3) {
+                Some(name) => format!("TcpExt{name}"),
+                None => name.to_owned(),
+            };
         let is_counter = ["Tcp", "Ip", "Udp", "Icmp"].iter().any(|one| name.starts_with(one))
             && name.len() > 4
             && name.bytes().all(|byte| byte.is_ascii_alphanumeric());

@@ -35,6 +35,10 @@ pub(super) fn ping(text: &str, figures: &mut Figures) -> Vec<PastedSection> {
             all.push(PingSeries { host: Some(host), ..begun() });
             continue;
         }
+        if let Some(series) = fping(line) {
+            all.push(PingSeries { line: line_number, ..series });
+            continue;
+        }
         let is_new = all.last().is_none_or(|series| series.summary.is_some());
         if let Some(ms) = reply(line) {
             if is_new {
@@ -124,6 +128,15 @@ fn heading(line: &str) -> Option<String> {
     host.filter(|_| is_windows).map(|host| (*host).to_owned())
 }
 
+/// Reads `10.0.0.1 : xmt/rcv/%loss = 100/97/3%, min/avg/max = 9.1/10.2/45.3` of fping.
+fn fping(line: &str) -> Option<PingSeries> {
+    let (host, rest) = line.split_once(" : xmt/rcv/%loss = ")?;
+    let (counts, rest) = rest.split_once(',').unwrap_or((rest, ""));
+    let loss = counts.rsplit('/').next().and_then(number);
+    let host = Some(host.trim().to_owned());
+    Some(PingSeries { host, loss, summary: times(rest), ..PingSeries::default() })
+}
+
 /// Returns the time of a reply: `64 bytes from ...: icmp_seq=1 ttl=57 time=12.1 ms`, `Reply from ...:
 /// bytes=32 time<1ms TTL=117`.
 fn reply(line: &str) -> Option<f64> {
@@ -153,8 +166,8 @@ fn lost(line: &str) -> Option<f64> {
 /// Returns the times of `rtt min/avg/max/mdev = ...`, and of `Minimum = 14ms, Maximum = 213ms, Average
 /// = 80ms`: Windows has this order in every language.
 fn times(line: &str) -> Option<[f64; 3]> {
-    if line.contains("min/avg/max") {
-        let (_, values) = line.split_once(" = ")?;
+    if let Some((_, values)) = line.split_once("min/avg/max") {
+        let (_, values) = values.split_once(" = ")?;
         let values: Vec<f64> = values.split(['/', ' ']).filter_map(number).collect();
         return match values[..] {
             [least, mean, most, ..] => Some([least, mean, most]),
@@ -229,16 +242,57 @@ fn is_as(word: &str) -> bool {
     })
 }
 
-/// Reads hops of `traceroute`: the last that answered has the round-trip time.
+/// Reads the rows `host - loss | sent | received | best | mean | worst | last |` of WinMTR.
+pub(super) fn win_mtr(text: &str, figures: &mut Figures) -> Option<PastedSection> {
+    let start = text.lines().position(|line| line.contains("WinMTR"))?;
+    let mut last = None;
+    let mut hops = 0;
+    for line in text.lines().skip(start + 1) {
+        let cells: Vec<&str> =
+            line.split('|').map(str::trim).filter(|one| !one.is_empty()).collect();
+        let [name, _, received, best, mean, worst, _] = cells[..] else { continue };
+        let Some((host, loss)) = name.rsplit_once(" - ") else { continue };
+        let values = [loss, received, best, mean, worst].map(number);
+        let [Some(loss), Some(received), Some(best), Some(mean), Some(worst)] = values else {
+            continue;
+        };
+        hops += 1;
+        if received > 0.0 {
+            last = Some((host.trim().to_owned(), loss, best, mean, worst));
+        }
+    }
+    let (name, loss, best, mean, worst) = last?;
+    figures.probe_loss = figures.probe_loss.or(Some(loss / 100.0));
+    figures.add_rtt(best, mean, worst);
+    let facts = vec![format!("{hops} hops to {name}: {loss} % lost, {mean} ms mean")];
+    figures.peer = figures.peer.take().or(Some(name));
+    Some(PastedSection { kind: "WinMTR", line: start + 1, facts })
+}
+
+/// Reads hops of `traceroute` and of `tracert` of Windows: the last that answered has the round-trip
+/// time.
 pub(super) fn traceroute(text: &str, figures: &mut Figures) -> Option<PastedSection> {
-    let start = text.lines().position(|line| {
-        line.trim_start().starts_with("traceroute to ") && line.contains(" hops max")
-    })?;
-    let host = text.lines().nth(start)?.split_whitespace().nth(2)?;
+    let is_head = |line: &str| {
+        let line = line.trim_start();
+        line.starts_with("traceroute to ") && line.contains(" hops max")
+            || line.starts_with("Tracing route to ")
+            || line.starts_with("Routenverfolgung zu ")
+    };
+    let start = text.lines().position(is_head)?;
+    let head = text.lines().nth(start)?;
+    let host = head.split_whitespace().skip_while(|word| !matches!(*word, "to" | "zu")).nth(1)?;
+    let host = host.trim_end_matches(',');
     let mut last = None;
     for line in text.lines().skip(start + 1) {
-        let words: Vec<&str> = line.split_whitespace().collect();
-        let Some(index) = words.first().and_then(|word| word.parse::<usize>().ok()) else { break };
+        let words: Vec<&str> =
+            line.split_whitespace().map(|word| word.trim_start_matches('<')).collect();
+        let Some(index) = words.first().and_then(|word| word.parse::<usize>().ok()) else {
+            // `tracert` has a line and a blank one before the hops.
+            if last.is_none() {
+                continue;
+            }
+            break;
+        };
         let times: Vec<f64> = words
             .windows(2)
             .filter(|pair| pair[1] == "ms")

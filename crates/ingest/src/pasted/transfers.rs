@@ -1,6 +1,6 @@
 //! `curl`, `wget` and the text of speed tests.
 
-use super::facts::{Figures, PastedSection};
+use super::facts::{Figures, PastedSection, RetransmitCount};
 use super::numbers::{binary, bps, leading, number};
 
 /// Times of `curl -w`, and the names that scripts print for them.
@@ -148,6 +148,7 @@ pub(super) fn wget(text: &str, figures: &mut Figures) -> Option<PastedSection> {
 pub(super) fn speed_test(text: &str, figures: &mut Figures) -> Option<PastedSection> {
     let (mut first, mut facts) = (None, Vec::new());
     let (mut direction, mut idle_ms) = ("", None);
+    let (mut early, mut again) = (None, None);
     for (index, line) in text.lines().enumerate() {
         let trimmed = line.trim();
         let words: Vec<&str> = trimmed.split_whitespace().collect();
@@ -186,6 +187,17 @@ pub(super) fn speed_test(text: &str, figures: &mut Figures) -> Option<PastedSect
             idle_ms = Some(idle);
             figures.rtt = figures.rtt.or(Some((idle, idle)));
             facts.push(format!("idle latency {idle:.1} ms"));
+        } else if let Some(idle) =
+            ms(1).filter(|_| matches!(words[0].to_lowercase().as_str(), "ping:" | "latency:"))
+        {
+            // speedtest-cli --simple prints it before the rates, ndt7-client beside them.
+            idle_ms = Some(idle);
+            early.get_or_insert((index + 1, idle));
+        } else if let Some(percent) = words.get(1).and_then(|value| number(value))
+            && words[0] == "Retransmission:"
+        {
+            let count = RetransmitCount::of("ndt7", percent);
+            again = Some(RetransmitCount { sent: Some(100.0), is_percentage: true, ..count });
         } else if let Some(loaded) =
             ms(0).filter(|_| trimmed.contains("(jitter:") && !direction.is_empty())
         {
@@ -199,5 +211,15 @@ pub(super) fn speed_test(text: &str, figures: &mut Figures) -> Option<PastedSect
             facts.push(format!("{loss:.1} % packet loss"));
         }
     }
-    Some(PastedSection { kind: "speed test", line: first?, facts })
+    let mut line = first?;
+    if let Some((at, idle)) = early {
+        line = line.min(at);
+        figures.rtt = figures.rtt.or(Some((idle, idle)));
+        facts.push(format!("idle latency {idle:.1} ms"));
+    }
+    if let Some(count) = again {
+        facts.push(format!("{:.2} % retransmitted", count.retransmitted));
+        figures.retransmits.push(count);
+    }
+    Some(PastedSection { kind: "speed test", line, facts })
 }
