@@ -180,6 +180,12 @@ impl KernelClock {
         }
     }
 
+    /// Length of a tick (jiffies_to_usecs(1)).
+    #[cold]
+    pub(crate) fn jiffy(&self) -> Duration {
+        self.span(1)
+    }
+
     /// A span without its last part of a tick (nsecs_to_jiffies).
     pub(crate) fn whole_ticks(&self, span: Duration) -> Duration {
         match self.tick_nanos {

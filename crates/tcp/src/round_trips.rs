@@ -7,7 +7,7 @@ use record::{Cause, Event, Recorder};
 use recovery::sendmap::DeliveredRun;
 use recovery::{RttEstimator, RttInput, RttMeasurement};
 use units::ratio::scaled;
-use units::{Duration, Instant, Offset};
+use units::{Duration, Instant, Offset, unlikely};
 
 use crate::connection::Connection;
 use crate::sender::Sender;
@@ -121,7 +121,12 @@ impl Sender {
     ) {
         self.rtt.sample = Some(rtt);
         self.rtt.samples = self.rtt.samples.saturating_add(1);
-        let least = self.totals.min_rtt.map_or(newest, |least| least.min(newest));
+        // tcp_update_rtt_min: a round trip of less than a microsecond counts as a jiffy.
+        let counted = match self.rtt.estimator {
+            RttEstimator::Linux(_) if unlikely(newest.as_micros() == 0) => conn.clock.jiffy(),
+            _ => newest,
+        };
+        let least = self.totals.min_rtt.map_or(counted, |least| least.min(counted));
         self.totals.min_rtt = Some(least);
         self.rate_sample_rtt(newest);
         cx.emit(|| Event::RttSample { rtt });
