@@ -23,6 +23,8 @@ use crate::contract::{Control, Growth, WindowChange};
 pub struct PacketAcked {
     /// Time of transmission.
     pub sent: Instant,
+    /// Its place in the order in which the connection's packets are sent.
+    pub order: u64,
     /// Size in bytes, QUIC header included.
     pub size: u64,
     /// Nothing is in flight any more.
@@ -40,6 +42,10 @@ pub struct PacketsLost {
     pub now: Instant,
     /// Send time of the packet with the largest number.
     pub sent: Instant,
+    /// Its place in the order in which the connection's packets are sent.
+    pub order: u64,
+    /// That of the last packet sent so far.
+    pub latest: u64,
     /// They establish persistent congestion (section 7.6).
     pub persistent: bool,
     /// Their number.
@@ -53,6 +59,7 @@ struct QuicUndo {
     ssthresh: Option<u64>,
     partial: u64,
     recovery_start: Option<Instant>,
+    cutback: Option<u64>,
     /// Packets lost since whose loss has not proved spurious.
     losses: u64,
 }
@@ -67,6 +74,10 @@ pub struct QuicNewReno {
     ssthresh: Option<u64>,
     /// `congestion_recovery_start_time`.
     recovery_start: Option<Instant>,
+    /// Place of the last packet sent before the recovery began (`largestSentAtLastCutback`).
+    cutback: Option<u64>,
+    /// Largest place of an acknowledged packet.
+    largest_acked: u64,
     /// No packet sent after the recovery began has been acknowledged yet.
     in_recovery: bool,
     /// `partialBytesAcked`.
@@ -88,6 +99,8 @@ impl QuicNewReno {
             cwnd,
             ssthresh: None,
             recovery_start: None,
+            cutback: None,
+            largest_acked: 0,
             in_recovery: false,
             partial: 0,
             remainder: 0,
@@ -102,7 +115,8 @@ impl QuicNewReno {
         if acked.flight_is_empty && self.params.counter.cleared_when_empty {
             self.partial = 0;
         }
-        if self.belongs_to_recovery(acked.sent) {
+        self.largest_acked = self.largest_acked.max(acked.order);
+        if self.belongs_to_recovery(acked.sent, self.largest_acked) {
             if self.params.counter.counts_in_recovery && !self.in_slow_start() {
                 self.partial += acked.size;
             }
@@ -124,8 +138,10 @@ impl QuicNewReno {
     /// Processes losses (`OnPacketsLost`).
     pub fn on_packets_lost(&mut self, lost: &PacketsLost) -> WindowChange {
         let mut change = WindowChange::None;
-        if self.belongs_to_recovery(lost.sent) {
-            if let Some(undo) = &mut self.undo {
+        if self.belongs_to_recovery(lost.sent, lost.order) {
+            let is_older =
+                |undo: &QuicUndo| undo.cutback.is_some_and(|before| lost.order <= before);
+            if let Some(undo) = self.undo.as_mut().filter(|undo| !is_older(undo)) {
                 undo.losses += lost.packets;
             }
         } else {
@@ -134,9 +150,11 @@ impl QuicNewReno {
                 ssthresh: self.ssthresh,
                 partial: self.partial,
                 recovery_start: self.recovery_start,
+                cutback: self.cutback,
                 losses: lost.packets,
             });
             self.recovery_start = Some(lost.now);
+            self.cutback = Some(lost.latest);
             self.in_recovery = true;
             let kept = units::ratio::scaled(self.cwnd, u64::from(self.params.beta), 100);
             self.cwnd = kept.max(self.minimum());
@@ -149,7 +167,7 @@ impl QuicNewReno {
         }
         if lost.persistent {
             self.cwnd = self.minimum();
-            self.recovery_start = None;
+            (self.recovery_start, self.cutback) = (None, None);
             self.in_recovery = false;
             self.undo = None;
             change = WindowChange::Collapsed;
@@ -157,12 +175,11 @@ impl QuicNewReno {
         change
     }
 
-    /// Processes the acknowledgment of a packet sent at `sent` that had been declared lost: the reduction is undone with the
+    /// Processes the acknowledgment of a packet with this place that had been declared lost: the reduction is undone with the
     /// last of those that caused it, unless the window has grown beyond (quic-go, `OnSpuriousLoss`).
-    pub fn on_spurious_loss(&mut self, sent: Instant) -> WindowChange {
-        let is_counted =
-            |undo: &&mut QuicUndo| undo.recovery_start.is_none_or(|before| sent > before);
-        if self.recovery_start.is_none_or(|start| sent > start) {
+    pub fn on_spurious_loss(&mut self, order: u64) -> WindowChange {
+        let is_counted = |undo: &&mut QuicUndo| undo.cutback.is_none_or(|before| order > before);
+        if self.cutback.is_none_or(|cutback| order > cutback) {
             return WindowChange::None;
         }
         let Some(undo) = self.undo.as_mut().filter(is_counted) else { return WindowChange::None };
@@ -176,7 +193,7 @@ impl QuicNewReno {
             return WindowChange::None;
         }
         (self.cwnd, self.ssthresh, self.partial) = (before.cwnd, before.ssthresh, before.partial);
-        self.recovery_start = before.recovery_start;
+        (self.recovery_start, self.cutback) = (before.recovery_start, before.cutback);
         self.in_recovery = false;
         WindowChange::Undone
     }
@@ -223,7 +240,10 @@ impl QuicNewReno {
     }
 
     /// `InCongestionRecovery`.
-    fn belongs_to_recovery(&self, sent: Instant) -> bool {
+    fn belongs_to_recovery(&self, sent: Instant, order: u64) -> bool {
+        if self.params.recovery_by_order {
+            return self.cutback.is_some_and(|cutback| order <= cutback);
+        }
         self.recovery_start.is_some_and(|start| {
             if self.params.start_belongs_to_recovery { sent <= start } else { sent < start }
         })

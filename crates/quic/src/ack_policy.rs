@@ -26,6 +26,8 @@ pub struct QuicAckRule {
     pub bundle_all: bool,
     /// After this number of packets that only acknowledge, the next one has a PING.
     pub elicits_after: Option<u32>,
+    /// An ack-eliciting packet marked CE is acknowledged at once (RFC 9000 section 13.2.1).
+    pub marks_at_once: bool,
 }
 
 /// A received ack-eliciting packet, as the ACK policy sees it.
@@ -86,6 +88,12 @@ impl QuicAckPolicy {
         self.due = true;
     }
 
+    /// Schedules an immediate ACK of a packet of application data, which was marked CE or asks for it.
+    pub(crate) const fn ack_at_once(&mut self) {
+        self.due = true;
+        self.deadline = None;
+    }
+
     fn out_of_order(&self, arrived: &PacketArrival) -> bool {
         match self.rule.reordering {
             0 => false,
@@ -143,6 +151,7 @@ mod tests {
         max_ranges: 32,
         bundle_all: false,
         elicits_after: None,
+        marks_at_once: true,
     };
 
     /// The packet numbers that trigger an immediate ACK when `numbers` arrive one per millisecond.

@@ -22,6 +22,7 @@ impl QuicEndpoint {
             self.newly_acked = newly;
             return;
         };
+        let is_larger = numbers.largest_acked < Some(largest);
         numbers.largest_acked = numbers.largest_acked.max(Some(largest));
         let prior_flight = self.bytes_in_flight;
         let numbers = self.space_mut(space);
@@ -59,6 +60,8 @@ impl QuicEndpoint {
             let rtt = self.update_rtt(cx, space, ack, largest, &newly);
             let mtu = self.mtu.as_mut().filter(|_| space == Space::Application);
             let grown = mtu.and_then(|mtu| mtu.on_acked(&newly));
+            let newest = newly.first().map_or((cx.now, 0), |newest| (newest.at, newest.order));
+            let is_marked = is_larger && self.ecn.on_ack(space, ack.ecn, marked(&newly));
             newly.retain(|packet| {
                 self.on_frames_acked(&packet.frames, space);
                 packet.ack_eliciting
@@ -73,29 +76,57 @@ impl QuicEndpoint {
                 if adapts {
                     let _ = self.find_spurious(cx.now, ack, &mut spurious);
                 }
+                if is_marked {
+                    self.on_marks(cx, newest);
+                }
                 self.detect_losses(cx, space);
                 self.on_spurious_losses(cx, &spurious);
                 self.on_packets_acked(cx, (&newly, prior_flight), rtt, self.rtt.smoothed());
             } else {
                 self.on_packets_acked(cx, (&newly, prior_flight), rtt, before);
                 self.detect_losses(cx, space);
+                if is_marked {
+                    self.on_marks(cx, newest);
+                }
             }
             if self.is_server() || self.handshake.validated {
                 self.pto_count = 0;
             }
             self.set_loss_timer(cx.now);
             if let Some(size) = grown {
-                self.datagram = size;
-                self.pacer.set_datagram(size);
-                let before = self.cc.control().window;
-                self.cc.set_datagram(size);
-                if self.cc.control().window != before {
-                    // The least window has grown with the datagram.
-                    self.record_window(cx, WindowChange::None, Some(Cause::Avoidance));
-                }
+                self.set_datagram(cx, size);
             }
         }
         self.newly_acked = newly;
+    }
+
+    /// Full datagrams have this size from now on.
+    fn set_datagram<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, size: u32) {
+        self.datagram = size;
+        self.pacer.set_datagram(size);
+        let before = self.cc.control().window;
+        self.cc.set_datagram(size);
+        if self.cc.control().window != before {
+            // The least window has grown with the datagram.
+            self.record_window(cx, WindowChange::None, Some(Cause::Avoidance));
+        }
+    }
+
+    /// Reports new marks to congestion control, at the send time and place of the largest packet acknowledged.
+    fn on_marks<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, (sent, order): (Instant, u64)) {
+        let event = LostPackets {
+            now: cx.now,
+            sent,
+            order,
+            latest: self.latest,
+            persistent: false,
+            packets: 1,
+            flight: self.bytes_in_flight,
+        };
+        let change = self.cc.on_lost(&event, 0);
+        let began = change == WindowChange::RecoveryBegan;
+        self.totals.recoveries += u64::from(began);
+        self.record_window(cx, change, began.then_some(Cause::Ecn));
     }
 
     /// Takes a round-trip sample if the largest packet number is newly acknowledged and at least
@@ -176,7 +207,7 @@ impl QuicEndpoint {
     }
 
     /// Finds lost packets that an ACK frame acknowledges; returns whether the time threshold has been raised.
-    fn find_spurious(&mut self, now: Instant, ack: &AckFrame, spurious: &mut Vec<Instant>) -> bool {
+    fn find_spurious(&mut self, now: Instant, ack: &AckFrame, spurious: &mut Vec<u64>) -> bool {
         let delay = Duration::from_micros(ack.delay << self.cfg.peer.ack_delay_exponent);
         let sent = Duration::from_nanos(
             now.as_nanos().saturating_sub(delay.min(self.max_ack_delay()).as_nanos()),
@@ -197,16 +228,16 @@ impl QuicEndpoint {
         let outstanding = numbers.packets.first_number().unwrap_or(numbers.next);
         let largest = numbers.largest_acked.unwrap_or(0);
         if self.reordered.on_ack(ack, largest) {
-            let change = self.cc.on_spurious_loss(cx.now);
+            let change = self.cc.on_spurious_loss(0);
             self.record_window(cx, change, None);
         }
         let oldest = cx.now.as_nanos().saturating_sub(self.rtt.smoothed().as_nanos());
         self.reordered.forget_before(Instant::from_nanos(oldest), outstanding);
     }
 
-    fn on_spurious_losses<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, spurious: &[Instant]) {
-        for &sent in spurious {
-            let change = self.cc.on_spurious_loss(sent);
+    fn on_spurious_losses<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, spurious: &[u64]) {
+        for &order in spurious {
+            let change = self.cc.on_spurious_loss(order);
             self.record_window(cx, change, None);
         }
     }
@@ -267,18 +298,20 @@ impl QuicEndpoint {
         rtt: Option<Duration>,
     ) -> SlowStartStep {
         let next = self.spaces[Space::Application.index()].next;
-        let largest = packets.first().map(|packet| packet.number).filter(|&number| number < next);
-        let Some(largest) = largest.filter(|_| self.cc.in_initial_slow_start()) else {
+        let counts_all = self.cfg.profile.slow_start.leaves_before_growth();
+        let newest = packets.first().filter(|newest| counts_all || newest.number < next);
+        let Some(newest) = newest.filter(|_| self.cc.in_initial_slow_start()) else {
             return SlowStartStep::Grow(1);
         };
-        let is_adjusted = self.cfg.profile.slow_start.leaves_before_growth();
-        let rtt = if is_adjusted { rtt.map(|_| self.rtt.adjusted()) } else { rtt };
+        let rtt = if counts_all { rtt.map(|_| self.rtt.adjusted()) } else { rtt };
         self.slow_start.on_ack(&SlowStartAck {
             now,
             rtt,
             min_rtt: self.rtt.min(),
-            largest,
+            largest: newest.number,
             next,
+            order: newest.order,
+            latest: self.latest,
             window: self.cc.control().window.get() / u64::from(self.datagram),
         })
     }
@@ -294,6 +327,7 @@ impl QuicEndpoint {
             let packets = &mut numbers.packets;
             numbers.loss_time = loss::detect(&rule, &self.rtt, cx.now, largest, packets, &mut lost);
         }
+        self.ecn.on_lost(marked(&lost));
         let mtu = self.mtu.as_mut().filter(|_| space == Space::Application);
         if let Some(number) = mtu.and_then(|mtu| mtu.on_lost(&lost)) {
             // A lost probe is no sign of congestion, but makes room in the window.
@@ -305,6 +339,11 @@ impl QuicEndpoint {
                 }
                 packet.number != number
             });
+        }
+        if !lost.is_empty()
+            && let Some(size) = self.mtu.as_mut().and_then(|mtu| mtu.take_black_hole(cx.now))
+        {
+            self.set_datagram(cx, size);
         }
         if lost.iter().any(|packet| packet.ack_eliciting) {
             self.on_packets_lost(cx, space, &lost);
@@ -328,14 +367,14 @@ impl QuicEndpoint {
         space: Space,
         lost: &[SentQuicPacket],
     ) {
-        let (mut packets, mut bytes, mut newest) = (0_u32, 0_u64, cx.now);
+        let (mut packets, mut bytes, mut newest, mut order) = (0_u32, 0_u64, cx.now, 0);
         for packet in lost.iter().filter(|packet| packet.ack_eliciting) {
             packets += 1;
             bytes += u64::from(packet.size);
-            newest = packet.at;
+            (newest, order) = (packet.at, packet.order);
             match self.cfg.profile.loss.adaptation {
                 LossAdaptation::Disables if space == Space::Application => {
-                    self.spurious.on_lost(packet.number, packet.at);
+                    self.spurious.on_lost(packet.number, packet.at, packet.order);
                 }
                 LossAdaptation::Raises if space == Space::Application => {
                     self.reordered.on_lost(packet.number, cx.now);
@@ -359,6 +398,8 @@ impl QuicEndpoint {
         let event = LostPackets {
             now: cx.now,
             sent: newest,
+            order,
+            latest: self.latest,
             persistent,
             packets: u64::from(packets),
             flight: self.bytes_in_flight,
@@ -388,6 +429,7 @@ impl QuicEndpoint {
         }
         self.flow.on_lost(packet_frames.max_data, packet_frames.max_stream_data);
         self.ack_frequency_due |= packet_frames.ack_frequency;
+        self.connection_ids_due |= packet_frames.connection_ids;
         self.handshake.done_due |= packet_frames.handshake_done;
         self.due = true;
     }
@@ -502,6 +544,11 @@ impl QuicEndpoint {
         self.pto_count = 0;
         self.set_loss_timer(cx.now);
     }
+}
+
+/// Packets sent as ECT(0).
+fn marked(packets: &[SentQuicPacket]) -> u64 {
+    packets.iter().filter(|packet| packet.is_ect).count() as u64
 }
 
 fn emit_covered<R: Recorder>(cx: &mut Cx<'_, R>, range: Option<(u64, u64)>) {

@@ -68,11 +68,21 @@ pub(crate) struct LostPackets {
     pub(crate) now: Instant,
     /// When the packet with the largest number was sent.
     pub(crate) sent: Instant,
+    /// Its place in the order of sending, and that of the last packet sent.
+    pub(crate) order: u64,
+    pub(crate) latest: u64,
     pub(crate) persistent: bool,
     /// Their number.
     pub(crate) packets: u64,
     /// Bytes in flight after these packets are removed.
     pub(crate) flight: u64,
+}
+
+impl LostPackets {
+    const fn event(&self) -> PacketsLost {
+        let Self { now, sent, order, latest, persistent, packets, .. } = *self;
+        PacketsLost { now, sent, order, latest, persistent, packets }
+    }
 }
 
 impl QuicController {
@@ -173,6 +183,7 @@ impl QuicController {
                     let slow = newreno.in_slow_start();
                     let one = newreno.on_packet_acked(&PacketAcked {
                         sent: packet.at,
+                        order: packet.order,
                         size: if slow { size / acked.divisor } else { size },
                         flight_is_empty: flight == 0,
                         underused: acked.underused,
@@ -189,6 +200,7 @@ impl QuicController {
                     let size = u64::from(packet.size);
                     let event = PacketAcked {
                         sent: packet.at,
+                        order: packet.order,
                         size,
                         flight_is_empty: false,
                         underused: acked.underused,
@@ -235,36 +247,29 @@ impl QuicController {
 
     pub(crate) fn on_lost(&mut self, lost: &LostPackets, bytes: u64) -> WindowChange {
         match self {
-            Self::NewReno(newreno) => {
-                let LostPackets { now, sent, persistent, packets, .. } = *lost;
-                newreno.on_packets_lost(&PacketsLost { now, sent, persistent, packets })
-            }
-            Self::Cubic(cubic) => {
-                let LostPackets { now, sent, persistent, packets, .. } = *lost;
-                let event = PacketsLost { now, sent, persistent, packets };
-                cubic.on_packets_lost(&event, lost.flight + bytes)
-            }
+            Self::NewReno(newreno) => newreno.on_packets_lost(&lost.event()),
+            Self::Cubic(cubic) => cubic.on_packets_lost(&lost.event(), lost.flight + bytes),
             Self::Tcp(tcp) => tcp.on_lost(lost, bytes),
             Self::Rate(rate) => rate.on_lost(lost, bytes),
         }
     }
 
-    /// A packet that had been declared lost was acknowledged.
-    pub(crate) fn on_spurious_loss(&mut self, sent: Instant) -> WindowChange {
+    /// A packet with this place in the order of sending that had been declared lost was acknowledged.
+    pub(crate) fn on_spurious_loss(&mut self, order: u64) -> WindowChange {
         match self {
-            Self::NewReno(newreno) => newreno.on_spurious_loss(sent),
+            Self::NewReno(newreno) => newreno.on_spurious_loss(order),
             Self::Cubic(cubic) => cubic.on_spurious_loss(),
             Self::Tcp(_) | Self::Rate(_) => WindowChange::None,
         }
     }
 
-    /// Full datagrams have this size from now on. NewReno counts in them; of the others only the least window, two
-    /// datagrams (RFC 9002 section 7.2), follows.
+    /// Full datagrams have this size from now on. NewReno and CUBIC count in them; of the others only the least window,
+    /// two datagrams (RFC 9002 section 7.2), follows.
     pub(crate) fn set_datagram(&mut self, datagram: u32) {
         let least = 2 * u64::from(datagram);
         match self {
             Self::NewReno(newreno) => newreno.set_datagram(datagram),
-            Self::Cubic(cubic) => cubic.set_least(least),
+            Self::Cubic(cubic) => cubic.set_datagram(u64::from(datagram)),
             Self::Tcp(tcp) => tcp.least = least,
             Self::Rate(rate) => rate.set_least(least),
         }

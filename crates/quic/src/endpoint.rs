@@ -10,6 +10,7 @@ use units::{Bytes, Duration, FlowId, Instant, Offset, RandomStream, Rate};
 use crate::ack_policy::QuicAckPolicy;
 use crate::congestion_control::CongestionControl;
 use crate::controller::QuicController;
+use crate::ecn::EcnValidator;
 use crate::flow_control::{FlowControl, Windows};
 use crate::handshake::{Flights, Handshake};
 use crate::mtu::MtuSearch;
@@ -146,6 +147,7 @@ pub struct QuicEndpoint {
     /// The search of a larger one.
     pub(crate) mtu: Option<MtuSearch>,
     pub(crate) cc: QuicController,
+    pub(crate) ecn: EcnValidator,
     pub(crate) rtt: Rtt,
     pub(crate) pacer: Pacer,
     pub(crate) slow_start: SlowStartMonitor,
@@ -165,6 +167,10 @@ pub struct QuicEndpoint {
     pub(crate) recv: RecvStream,
     pub(crate) flow: FlowControl,
     pub(crate) ack_frequency_due: bool,
+    /// The packet that is built follows another one in its datagram, whose departure is recorded.
+    pub(crate) coalescing: bool,
+    /// NEW_CONNECTION_ID frames are to be sent.
+    pub(crate) connection_ids_due: bool,
     pub(crate) close_due: bool,
     /// A write was cut short: [`Signal::Writable`] is due once the send buffer has space.
     pub(crate) write_blocked: bool,
@@ -185,6 +191,10 @@ pub struct QuicEndpoint {
     pub(crate) reordered: ReorderedPackets,
     /// Packets sent since the last one that is acknowledged.
     pub(crate) unanswered: u32,
+    /// Packets sent so far, in all spaces.
+    pub(crate) order: u64,
+    /// Place in that order of the last ack-eliciting packet.
+    pub(crate) latest: u64,
 }
 
 impl QuicEndpoint {
@@ -216,14 +226,15 @@ impl QuicEndpoint {
             pacer: Pacer::new(cc.control().window.get(), profile.bursts, datagram),
             slow_start: SlowStartMonitor::new(profile.slow_start),
             cc,
-            rtt: Rtt::new(profile.pto.initial_rtt),
+            ecn: EcnValidator::new(profile.ecn),
+            rtt: Rtt::new(profile.pto.initial_rtt, profile.rtt),
             bytes_in_flight: 0,
             underused: true,
             pto_count: 0,
             silent_timeouts: 0,
             loss_timer: None,
             paced_until: None,
-            send: SendStream::new(profile.send_buffer.get()),
+            send: SendStream::new(profile.send_buffer.get()).in_writes_of(profile.write_unit),
             recv: RecvStream::default(),
             flow: FlowControl::new(
                 profile.windows,
@@ -232,6 +243,8 @@ impl QuicEndpoint {
                 cfg.peer.windows,
             ),
             ack_frequency_due: profile.ack_frequency.is_some(),
+            coalescing: false,
+            connection_ids_due: false,
             close_due: false,
             write_blocked: false,
             finished: false,
@@ -245,6 +258,8 @@ impl QuicEndpoint {
             spurious: SpuriousLosses::default(),
             reordered: ReorderedPackets::default(),
             unanswered: 0,
+            order: 0,
+            latest: 0,
             cfg,
         }
     }
@@ -389,6 +404,7 @@ impl QuicEndpoint {
         self.state = QuicState::Open;
         self.handshake.complete = true;
         self.handshake.install(Space::Application);
+        self.connection_ids_due = !self.is_server() && self.cfg.profile.connection_ids > 0;
         self.cc.on_established(cx.now);
         cx.emit(|| Event::Connected);
         self.signal(Signal::Connected);

@@ -1,6 +1,7 @@
 //! Packet input: RFC 9000 sections 12.2, 13 and 17, RFC 9001 section 4.
 
 use machine::{Cx, Signal};
+use packet::ECN_CE;
 use record::Recorder;
 use units::Duration;
 
@@ -9,7 +10,15 @@ use crate::endpoint::{QuicEndpoint, QuicState};
 use crate::packet::{Chunk, QuicPacket, Space};
 
 impl QuicEndpoint {
+    /// Processes the packets of a datagram.
     pub(crate) fn input<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, packet: &QuicPacket) {
+        self.input_packet(cx, packet);
+        if let Some(coalesced) = &packet.coalesced {
+            self.input(cx, coalesced);
+        }
+    }
+
+    fn input_packet<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, packet: &QuicPacket) {
         match self.state {
             QuicState::Draining => return,
             QuicState::Closing => {
@@ -40,6 +49,7 @@ impl QuicEndpoint {
         if !numbers.received.insert(now, packet.number) {
             return;
         }
+        numbers.received.count_ecn(packet.ecn);
         if packet.close {
             self.abort(cx, QuicState::Draining);
             return;
@@ -69,6 +79,8 @@ impl QuicEndpoint {
     fn schedule_ack<R: Recorder>(&mut self, cx: &Cx<'_, R>, packet: &QuicPacket) {
         let numbers = self.space_mut(packet.space);
         let eliciting = packet.is_ack_eliciting();
+        let marks = numbers.policy.rule().marks_at_once && packet.ecn == ECN_CE;
+        let at_once = marks || packet.immediate_ack;
         let expected = numbers.received.expected();
         if eliciting && packet.space == Space::Application {
             let reordering = numbers.policy.rule().reordering;
@@ -83,6 +95,9 @@ impl QuicEndpoint {
                     unreported,
                 },
             );
+            if at_once {
+                numbers.policy.ack_at_once();
+            }
         } else if eliciting {
             numbers.policy.ack_immediately();
         }

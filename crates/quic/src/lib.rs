@@ -11,6 +11,7 @@
 //! migration, 0-RTT, ECN, and coalescing of packets in one datagram.
 
 pub mod ack_policy;
+pub mod ecn;
 pub mod endpoint;
 pub mod flow_control;
 pub mod handshake;
@@ -22,6 +23,7 @@ pub mod profile;
 pub mod pto;
 pub mod real;
 pub mod replay;
+pub mod rtt;
 pub mod sizes;
 pub mod slow_start;
 
@@ -38,7 +40,6 @@ mod rate_based;
 mod received;
 mod recv_stream;
 mod reordered;
-mod rtt;
 mod send_stream;
 mod sender_state;
 mod sent;

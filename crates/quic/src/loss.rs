@@ -113,6 +113,7 @@ pub(crate) fn persistent(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rtt::RttArithmetic;
     use crate::sent::SentFrames;
 
     fn at(ms: u64) -> Instant {
@@ -123,9 +124,11 @@ mod tests {
         let packet_frames = SentFrames::default();
         SentQuicPacket {
             number,
+            order: number,
             at: at(ms),
             size: 1_200,
             ack_eliciting: true,
+            is_ect: false,
             frames: packet_frames,
             delivery: crate::rate_based::DeliveryStamp::NONE,
             settled: false,
@@ -135,7 +138,7 @@ mod tests {
     /// The numbers lost and `loss_time` when packets 0, 1, 2 ... were sent at `times`; the round
     /// trip is 80 ms.
     fn lost_after(times: &[u64], acked: u64, now: u64) -> (Vec<u64>, Option<Instant>) {
-        let mut rtt = Rtt::new(Duration::from_millis(333));
+        let mut rtt = Rtt::new(Duration::from_millis(333), RttArithmetic::Nanoseconds);
         rtt.on_sample(at(0), Duration::from_millis(80), Duration::ZERO);
         let mut packets = SentPackets::default();
         for (number, &ms) in (0..).zip(times) {
@@ -164,7 +167,7 @@ mod tests {
 
     #[test]
     fn the_threshold_of_time_is_at_least_the_granularity() {
-        let mut rtt = Rtt::new(Duration::from_millis(333));
+        let mut rtt = Rtt::new(Duration::from_millis(333), RttArithmetic::Nanoseconds);
         rtt.on_sample(at(0), Duration::from_micros(50), Duration::ZERO);
         assert_eq!(QuicLossRule::RFC9002.delay(&rtt), Some(Duration::from_millis(1)));
         rtt.on_sample(at(0), Duration::from_nanos(8_000_009), Duration::ZERO);

@@ -1,27 +1,128 @@
-//! Path MTU discovery by probes: quic-go 0.65 (`mtu_discoverer.go`).
+//! Path MTU discovery by probes: quic-go 0.65 (`mtu_discoverer.go`), and quinn's.
+
+mod quinn;
 
 use units::{Duration, Instant};
 
 use crate::sent::SentQuicPacket;
+use quinn::QuinnSearch;
 
 /// How a sender searches the largest datagram of its path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct MtuDiscoveryRule {
-    /// UDP payload of full datagrams at first.
-    pub first: u32,
-    /// The search ends once the interval is no longer than this.
-    pub within: u32,
-    /// Smoothed round trips between two probes.
-    pub round_trips: u64,
+pub enum MtuDiscoveryRule {
+    /// A probe among the packets that may be sent, once the handshake is confirmed (quic-go).
+    Timed {
+        /// UDP payload of full datagrams at first.
+        first: u32,
+        /// The search ends once the interval is no longer than this.
+        within: u32,
+        /// Smoothed round trips between two probes.
+        round_trips: u64,
+    },
+    /// A probe whenever none is in flight and nothing else may be sent, once the handshake is complete (quinn-proto).
+    AtOnce {
+        /// UDP payload of full datagrams at first.
+        first: u32,
+        /// The search ends once the next step is less than this.
+        within: u32,
+    },
 }
 
 /// Probes larger than a size that are lost before the size is the largest.
 const MOST_LOST: usize = 3;
 
-/// The search of one connection: a binary one, whose bounds follow acknowledged and lost probes.
+/// The search of one connection.
 #[derive(Debug, Clone)]
-pub(crate) struct MtuSearch {
-    rule: MtuDiscoveryRule,
+pub(crate) enum MtuSearch {
+    Timed(TimedSearch),
+    AtOnce(QuinnSearch),
+}
+
+impl MtuSearch {
+    /// A search up to datagrams of `most` bytes.
+    pub(crate) fn new(rule: MtuDiscoveryRule, most: u32) -> Self {
+        match rule {
+            MtuDiscoveryRule::Timed { first, within, round_trips } => {
+                Self::Timed(TimedSearch::new((first, within, round_trips), most))
+            }
+            MtuDiscoveryRule::AtOnce { first, within } => {
+                Self::AtOnce(QuinnSearch::new(first, within, most))
+            }
+        }
+    }
+
+    /// Present size of full datagrams.
+    pub(crate) const fn size(&self) -> u32 {
+        match self {
+            Self::Timed(search) => search.size(),
+            Self::AtOnce(search) => search.size(),
+        }
+    }
+
+    /// Returns the size of a probe that is due among the packets that may be sent; the first call begins to wait for
+    /// the first.
+    pub(crate) fn due(&mut self, now: Instant, smoothed: Duration) -> Option<u32> {
+        match self {
+            Self::Timed(search) => search.due(now, smoothed),
+            Self::AtOnce(_) => None,
+        }
+    }
+
+    /// Returns the size of a probe that is due while nothing else may be sent.
+    pub(crate) fn due_at_once(&mut self, now: Instant) -> Option<u32> {
+        match self {
+            Self::Timed(_) => None,
+            Self::AtOnce(search) => search.due(now),
+        }
+    }
+
+    /// Do its probes ask for an acknowledgment at once?
+    pub(crate) const fn wants_immediate_ack(&self) -> bool {
+        matches!(self, Self::AtOnce(_))
+    }
+
+    /// A probe leaves as this packet.
+    pub(crate) const fn on_sent(&mut self, now: Instant, number: u64, size: u32) {
+        match self {
+            Self::Timed(search) => search.on_sent(now, number, size),
+            Self::AtOnce(search) => search.on_sent(number),
+        }
+    }
+
+    /// Processes acknowledged packets; returns the new size of full datagrams if a probe is among them.
+    pub(crate) fn on_acked(&mut self, packets: &[SentQuicPacket]) -> Option<u32> {
+        match self {
+            Self::Timed(search) => search.on_acked(packets),
+            Self::AtOnce(search) => search.on_acked(packets.iter().rev().map(number_and_size)),
+        }
+    }
+
+    /// Processes lost packets; returns the number of the probe if it is among them.
+    pub(crate) fn on_lost(&mut self, packets: &[SentQuicPacket]) -> Option<u64> {
+        match self {
+            Self::Timed(search) => search.on_lost(packets),
+            Self::AtOnce(search) => search.on_lost(packets.iter().map(number_and_size)),
+        }
+    }
+
+    /// Returns the new size of full datagrams if the losses so far are those of a black hole.
+    pub(crate) fn take_black_hole(&mut self, now: Instant) -> Option<u32> {
+        match self {
+            Self::Timed(_) => None,
+            Self::AtOnce(search) => search.take_black_hole(now),
+        }
+    }
+}
+
+const fn number_and_size(packet: &SentQuicPacket) -> (u64, u32) {
+    (packet.number, packet.size)
+}
+
+/// quic-go's search: a binary one, whose bounds follow acknowledged and lost probes.
+#[derive(Debug, Clone)]
+pub(crate) struct TimedSearch {
+    within: u32,
+    round_trips: u64,
     /// Largest size that a probe has proved.
     least: u32,
     /// The largest possible size, then those of lost probes, ascending.
@@ -33,15 +134,22 @@ pub(crate) struct MtuSearch {
     last_was_lost: bool,
 }
 
-impl MtuSearch {
+impl TimedSearch {
     /// A search up to datagrams of `most` bytes.
-    pub(crate) fn new(rule: MtuDiscoveryRule, most: u32) -> Self {
-        let least = rule.first.min(most);
-        Self { rule, least, lost: vec![most], probe: None, since: None, last_was_lost: false }
+    fn new((first, within, round_trips): (u32, u32, u64), most: u32) -> Self {
+        Self {
+            within,
+            round_trips,
+            least: first.min(most),
+            lost: vec![most],
+            probe: None,
+            since: None,
+            last_was_lost: false,
+        }
     }
 
     /// Present size of full datagrams.
-    pub(crate) const fn size(&self) -> u32 {
+    const fn size(&self) -> u32 {
         self.least
     }
 
@@ -50,10 +158,10 @@ impl MtuSearch {
     }
 
     /// Returns the size of a probe that is due; the first call begins to wait for the first.
-    pub(crate) fn due(&mut self, now: Instant, smoothed: Duration) -> Option<u32> {
+    fn due(&mut self, now: Instant, smoothed: Duration) -> Option<u32> {
         let since = *self.since.get_or_insert(now);
-        let is_done = self.most().saturating_sub(self.least) <= self.rule.within + 1;
-        let at = since + smoothed.saturating_mul(self.rule.round_trips);
+        let is_done = self.most().saturating_sub(self.least) <= self.within + 1;
+        let at = since + smoothed.saturating_mul(self.round_trips);
         if self.probe.is_some() || is_done || now < at {
             return None;
         }
@@ -62,7 +170,7 @@ impl MtuSearch {
     }
 
     /// A probe leaves as this packet.
-    pub(crate) const fn on_sent(&mut self, now: Instant, number: u64, size: u32) {
+    const fn on_sent(&mut self, now: Instant, number: u64, size: u32) {
         self.probe = Some((number, size));
         self.since = Some(now);
     }
@@ -75,7 +183,7 @@ impl MtuSearch {
     }
 
     /// Processes acknowledged packets; returns the new size of full datagrams if a probe is among them.
-    pub(crate) fn on_acked(&mut self, packets: &[SentQuicPacket]) -> Option<u32> {
+    fn on_acked(&mut self, packets: &[SentQuicPacket]) -> Option<u32> {
         let size = self.take_probe(packets)?;
         self.least = size;
         self.last_was_lost = false;
@@ -85,7 +193,7 @@ impl MtuSearch {
     }
 
     /// Processes lost packets; returns the number of the probe if it is among them.
-    pub(crate) fn on_lost(&mut self, packets: &[SentQuicPacket]) -> Option<u64> {
+    fn on_lost(&mut self, packets: &[SentQuicPacket]) -> Option<u64> {
         let (number, _) = self.probe?;
         let size = self.take_probe(packets)?;
         self.last_was_lost = true;
@@ -105,9 +213,11 @@ mod tests {
     fn packet(number: u64) -> SentQuicPacket {
         SentQuicPacket {
             number,
+            order: number,
             at: Instant::ZERO,
             size: 1_200,
             ack_eliciting: true,
+            is_ect: false,
             frames: SentFrames::default(),
             delivery: DeliveryStamp::NONE,
             settled: false,
@@ -116,8 +226,7 @@ mod tests {
 
     /// Sizes of the probes over a path whose largest datagram is `largest`, in bytes.
     fn probes(largest: u32) -> (Vec<u32>, u32) {
-        let rule = MtuDiscoveryRule { first: 1_280, within: 20, round_trips: 5 };
-        let mut search = MtuSearch::new(rule, 1_452);
+        let mut search = TimedSearch::new((1_280, 20, 5), 1_452);
         let rtt = Duration::from_millis(10);
         assert_eq!(search.due(Instant::ZERO, rtt), None);
         let mut sizes = Vec::new();

@@ -7,6 +7,7 @@ use units::Offset;
 
 use crate::endpoint::{QuicEndpoint, QuicState};
 use crate::handshake::MIN_INITIAL;
+use crate::mtu::MtuSearch;
 use crate::packet::{QuicPacket, Space};
 use crate::profile::{AmplificationRule, SendRule};
 use crate::rate_based::DeliveryStamp;
@@ -32,8 +33,8 @@ impl QuicEndpoint {
             QuicState::Closing | QuicState::Draining => SendLimit::Done,
             QuicState::Idle => SendLimit::Handshake,
             QuicState::Opening | QuicState::Open => {
-                if self.write_crypto(cx, slot, Space::Initial)
-                    || self.write_crypto(cx, slot, Space::Handshake)
+                if self.write_crypto(cx, slot, Space::Initial, 0)
+                    || self.write_crypto(cx, slot, Space::Handshake, 0)
                 {
                     return Ok(());
                 }
@@ -43,8 +44,19 @@ impl QuicEndpoint {
                 }
             }
         };
+        self.pacer.finish_batch();
+        let probe = match &mut self.mtu {
+            Some(mtu) if self.state == QuicState::Open => mtu.due_at_once(cx.now),
+            _ => None,
+        };
         self.due = false;
         self.underused = !matches!(waiting, SendLimit::CongestionWindow | SendLimit::Pacing);
+        if let Some(size) = probe {
+            self.due = true;
+            slot.space = Space::Application;
+            self.write_mtu_probe(cx, slot, size);
+            return Ok(());
+        }
         if matches!(waiting, SendLimit::Application | SendLimit::Done) {
             self.cc.on_app_limited(self.bytes_in_flight);
         }
@@ -54,22 +66,23 @@ impl QuicEndpoint {
         Err(waiting)
     }
 
-    /// Builds an Initial or Handshake packet, if one is due.
+    /// Builds an Initial or Handshake packet, if one is due, after `used` bytes of an Initial packet in the datagram.
     fn write_crypto<R: Recorder>(
         &mut self,
         cx: &mut Cx<'_, R>,
         slot: &mut QuicPacket,
         space: Space,
+        used: u32,
     ) -> bool {
         if !self.handshake.has_keys(space) {
             return false;
         }
-        let full = u64::from(self.datagram);
+        let full = u64::from(self.datagram - used);
         let allowance = self.handshake.allowance(self.is_server());
         let room = match self.cfg.profile.amplification {
             AmplificationRule::FullDatagrams if allowance < full => return false,
             AmplificationRule::Exceeding if allowance == 0 => return false,
-            AmplificationRule::FullDatagrams | AmplificationRule::Exceeding => self.datagram,
+            AmplificationRule::FullDatagrams | AmplificationRule::Exceeding => full as u32,
             // Initial packets are padded, and a packet of a few bytes is not worth its header.
             AmplificationRule::Remainder => {
                 let least = if space == Space::Initial { MIN_INITIAL } else { MIN_REMAINDER };
@@ -103,8 +116,10 @@ impl QuicEndpoint {
         }
         let eliciting = slot.is_ack_eliciting();
         slot.size = self.overhead(slot);
-        if space == Space::Initial && (eliciting || !self.is_server()) {
-            slot.size = slot.size.max(MIN_INITIAL.min(self.datagram));
+        let least = self.cfg.profile.least_initial.min(self.datagram);
+        let follows = self.cfg.profile.coalesces && self.follows(space);
+        if (space == Space::Initial || used > 0) && (eliciting || !self.is_server()) && !follows {
+            slot.size = slot.size.max(least.saturating_sub(used));
         }
         let kind = if eliciting { SentKind::Control } else { SentKind::Ack };
         self.send_packet(cx, slot, kind);
@@ -112,7 +127,51 @@ impl QuicEndpoint {
             // RFC 9001 section 4.9.1.
             self.discard(cx, Space::Initial);
         }
+        if follows || space == Space::Handshake && !self.is_server() && self.connection_ids_due {
+            let mut packet = Box::<QuicPacket>::default();
+            packet.reset(self.cfg.flow, self.dir(), self.cfg.ip);
+            let used = used + slot.size;
+            let before = core::mem::replace(&mut self.coalescing, true);
+            if space == Space::Initial {
+                if self.write_crypto(cx, &mut packet, Space::Handshake, used) {
+                    slot.coalesced = Some(packet);
+                }
+            } else {
+                let least =
+                    if follows && used > slot.size { least.saturating_sub(used) } else { 0 };
+                self.write_connection_ids(cx, &mut packet, least);
+                slot.coalesced = Some(packet);
+            }
+            self.coalescing = before;
+        }
         true
+    }
+
+    /// Does a packet of a later space follow that of this one in the datagram?
+    fn follows(&self, space: Space) -> bool {
+        let handshake = &self.spaces[Space::Handshake.index()];
+        match space {
+            Space::Initial => {
+                self.handshake.has_keys(Space::Handshake)
+                    && (handshake.crypto_out.has_pending(u64::MAX) || handshake.policy.is_due())
+            }
+            Space::Handshake => !self.is_server() && self.connection_ids_due,
+            Space::Application => false,
+        }
+    }
+
+    /// Builds a 1-RTT packet of NEW_CONNECTION_ID frames, padded to `least` bytes.
+    fn write_connection_ids<R: Recorder>(
+        &mut self,
+        cx: &mut Cx<'_, R>,
+        slot: &mut QuicPacket,
+        least: u32,
+    ) {
+        slot.space = Space::Application;
+        slot.connection_ids = self.cfg.profile.connection_ids;
+        slot.size = self.overhead(slot).max(least);
+        self.connection_ids_due = false;
+        self.send_packet(cx, slot, SentKind::Control);
     }
 
     /// Builds a 1-RTT packet with data, or an ACK-only packet.
@@ -175,6 +234,7 @@ impl QuicEndpoint {
             || self.flow.due()
             || self.handshake.done_due
             || self.ack_frequency_due
+            || self.connection_ids_due
     }
 
     /// Is CRYPTO data waiting? It has been tried and did not fit into the window.
@@ -207,12 +267,12 @@ impl QuicEndpoint {
             SendRule::Overshoot => left > 0,
             SendRule::Below => left > full,
             SendRule::Partial => {
-                let used = self.overhead(slot) + sizes::stream_header(self.send.peek_offset());
+                let used = self.overhead(slot) + self.stream_header();
                 left > u64::from(used)
             }
             SendRule::Fits => {
                 let room = self.datagram - self.overhead(slot);
-                let room = room.saturating_sub(sizes::stream_header(self.send.peek_offset()));
+                let room = room.saturating_sub(self.stream_header());
                 let short = room - self.send.peek(room, self.flow.limit()).min(room);
                 left >= full - u64::from(short)
             }
@@ -272,11 +332,15 @@ impl QuicEndpoint {
         }
         slot.ping = ping;
         slot.handshake_done = core::mem::take(&mut self.handshake.done_due);
+        if self.connection_ids_due {
+            self.write_connection_ids(cx, slot, 0);
+            return Ok(());
+        }
         (slot.max_data, slot.max_stream_data) = self.flow.take();
         if core::mem::take(&mut self.ack_frequency_due) {
             slot.ack_frequency = self.cfg.profile.ack_frequency;
         }
-        let used = self.overhead(slot) + sizes::stream_header(self.send.peek_offset());
+        let used = self.overhead(slot) + self.stream_header();
         let send_chunk = self.send.take(self.room().saturating_sub(used), self.flow.limit());
         slot.stream = send_chunk.map(|send_chunk| send_chunk.chunk);
         slot.size = self.overhead(slot);
@@ -306,6 +370,7 @@ impl QuicEndpoint {
         size: u32,
     ) {
         slot.ping = true;
+        slot.immediate_ack = self.mtu.as_ref().is_some_and(MtuSearch::wants_immediate_ack);
         slot.size = size;
         self.send_packet(cx, slot, SentKind::Control);
         if let Some(mtu) = &mut self.mtu {
@@ -339,7 +404,12 @@ impl QuicEndpoint {
     fn overhead(&self, slot: &QuicPacket) -> u32 {
         let numbers = &self.spaces[slot.space.index()];
         let header = self.cfg.profile.overhead.of(slot.space, numbers.next, numbers.largest_acked);
-        header + sizes::frames(slot)
+        header + sizes::frames(slot, &self.cfg.profile.overhead)
+    }
+
+    /// Header bytes of the next STREAM frame.
+    fn stream_header(&self) -> u32 {
+        self.cfg.profile.overhead.stream_header(self.send.peek_offset())
     }
 
     /// Numbers a finished packet and puts it in flight (`OnPacketSent`).
@@ -361,14 +431,18 @@ impl QuicEndpoint {
         if restarted_from.is_some_and(|before| before != self.cc.control().window) {
             self.record_window(cx, WindowChange::None, Some(Cause::Idle));
         }
+        slot.ecn = self.ecn.mark(slot.space);
         let numbers = &mut self.spaces[slot.space.index()];
         slot.number = numbers.next;
         numbers.next += 1;
+        self.order += 1;
         numbers.packets.push(SentQuicPacket {
             number: slot.number,
+            order: self.order,
             at: cx.now,
             size: slot.size,
             ack_eliciting: eliciting,
+            is_ect: slot.ecn != 0,
             frames: SentFrames {
                 stream: slot.stream,
                 crypto: slot.crypto,
@@ -376,6 +450,7 @@ impl QuicEndpoint {
                 max_stream_data: slot.max_stream_data.is_some(),
                 ack_frequency: slot.ack_frequency.is_some(),
                 handshake_done: slot.handshake_done,
+                connection_ids: slot.connection_ids > 0,
                 acked: slot.ack.largest(),
             },
             delivery,
@@ -384,12 +459,20 @@ impl QuicEndpoint {
         self.handshake.bytes_sent += size;
         self.unanswered = if eliciting { 0 } else { self.unanswered.saturating_add(1) };
         if eliciting {
+            self.latest = self.order;
             numbers.last_eliciting = cx.now;
             numbers.probes = numbers.probes.saturating_sub(1);
             self.bytes_in_flight += size;
+        }
+        if eliciting || self.pacer.counts_all_packets() {
             let basis = self.pacing_basis();
             self.pacer.on_sent(cx.now, size, basis);
+        }
+        if eliciting {
             self.set_loss_timer(cx.now);
+        }
+        if self.coalescing {
+            return;
         }
         cx.emit_with_state(self, || {
             let at = slot.stream.map_or_else(|| self.snd_max(), |chunk| Offset(chunk.offset));

@@ -17,6 +17,9 @@ pub(crate) struct Pacer {
     since: Instant,
     /// The window for which the burst was computed.
     window: Bytes,
+    /// Bytes of the last packet of the present batch, whose tokens are not taken yet, and its packets.
+    unfinished: u64,
+    batched: u32,
 }
 
 /// What a pacer's rate follows from.
@@ -57,12 +60,28 @@ impl Pacer {
     pub(crate) const fn new(burst: u64, bursts: PacerBursts, datagram: u32) -> Self {
         let datagram = datagram as u64;
         let tokens = burst as i64;
-        Self { bursts, datagram, burst, tokens, since: Instant::ZERO, window: Bytes::ZERO }
+        Self {
+            bursts,
+            datagram,
+            burst,
+            tokens,
+            since: Instant::ZERO,
+            window: Bytes::ZERO,
+            unfinished: 0,
+            batched: 0,
+        }
     }
 
     /// Full datagrams have this size from now on.
     pub(crate) const fn set_datagram(&mut self, datagram: u32) {
         self.datagram = datagram as u64;
+        // quinn's burst changes with the datagram too.
+        self.window = Bytes::ZERO;
+    }
+
+    /// Do packets that only acknowledge take tokens too (quic-go, `OnPacketSent`)?
+    pub(crate) const fn counts_all_packets(&self) -> bool {
+        matches!(self.bursts, PacerBursts::SinceLastSent(_))
     }
 
     /// When a packet of `size` bytes may be sent; `None`: now.
@@ -79,7 +98,7 @@ impl Pacer {
                 let (gain, span) = basis.speed();
                 (short > 0).then(|| self.since + Duration::from_nanos(scaled_up(short, span, gain)))
             }
-            PacerBursts::Interval { time, least, most } => {
+            PacerBursts::Interval { time, least, most, .. } => {
                 // The burst changes with the window only, not with the round trip.
                 if basis.window != self.window {
                     let smoothed = basis.smoothed.as_nanos().max(1);
@@ -88,7 +107,7 @@ impl Pacer {
                     self.tokens = self.tokens.min(self.burst as i64);
                     self.window = basis.window;
                 }
-                self.release_burst(now, size, basis)
+                self.release_burst(now, size + self.unfinished, basis)
             }
             PacerBursts::Bucket(bucket) => self.release_from_bucket(now, size, basis, bucket),
             PacerBursts::SinceLastSent(bucket) => {
@@ -205,8 +224,28 @@ impl Pacer {
         }
     }
 
+    /// Ends a batch of packets.
+    pub(crate) const fn finish_batch(&mut self) {
+        self.tokens = self.tokens.saturating_sub(self.unfinished as i64);
+        if self.unfinished > 0 && self.tokens < 0 {
+            self.tokens = 0;
+        }
+        (self.unfinished, self.batched) = (0, 0);
+    }
+
     /// Takes the tokens of a packet sent now.
     pub(crate) fn on_sent(&mut self, now: Instant, size: u64, basis: PacingBasis) {
+        if let PacerBursts::Interval { batch: 2.., .. } = self.bursts {
+            let before = core::mem::replace(&mut self.unfinished, size);
+            self.tokens = self.tokens.saturating_sub(before as i64).max(0);
+            self.batched += 1;
+            if let PacerBursts::Interval { batch, .. } = self.bursts
+                && self.batched >= batch
+            {
+                self.finish_batch();
+            }
+            return;
+        }
         if let PacerBursts::SinceLastSent(bucket) = self.bursts {
             let budget = self.budget(now, basis, bucket);
             self.tokens = budget.saturating_sub(size) as i64;
@@ -276,6 +315,26 @@ mod tests {
         assert_eq!(pacer.tokens, 300);
         assert_eq!(pacer.release(at(1_599), 1_200, BASIS), Some(at(2_000)));
         assert_eq!(pacer.release(at(1_600), 1_200, BASIS), None);
+    }
+
+    /// The check of a packet needs the tokens of the one before it, too, and a full bucket loses both.
+    #[test]
+    fn a_batch_of_quinn_takes_the_tokens_of_each_packet_late() {
+        let time = Duration::from_millis(2);
+        let bursts = |batch| PacerBursts::Interval { time, least: 10, most: 256, batch };
+        let left = |batch| {
+            let mut pacer = Pacer::new(12_000, bursts(batch), 1_200);
+            let now = Instant::ZERO + Duration::from_millis(100);
+            // The tenth finds too few and fills the bucket first.
+            for _ in 0..10 {
+                let size = if pacer.tokens == 12_000 { 1_250 } else { 1_200 };
+                assert_eq!(pacer.release(now, size, BASIS), None);
+                pacer.on_sent(now, size, BASIS);
+            }
+            pacer.finish_batch();
+            pacer.tokens
+        };
+        assert_eq!([left(1), left(10)], [12_000 - 1_200, 12_000 - 2_400]);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The model of a QUIC packet: its frames and its size. Payload bytes and cryptography are not
 //! modelled, only their sizes.
 //!
-//! A packet has at most one frame of each type and is sent in its own datagram.
+//! A packet has at most one frame of each type and is sent in its own datagram, except for some packets of the handshake.
 
 use packet::{Dir, IpVersion};
 use units::{Bytes, FlowId};
@@ -55,6 +55,22 @@ pub struct AckFrame {
     pub ranges: Vec<(u64, u64)>,
     /// The ACK Delay field: microseconds, shifted right by the exponent.
     pub delay: u64,
+    /// ECN counts; absent if all are 0.
+    pub ecn: EcnCounts,
+}
+
+/// Packets received with each ECN field (RFC 9000 section 19.3.2). Nothing here sends ECT(1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct EcnCounts {
+    /// With ECT(0).
+    pub ect0: u64,
+    /// With CE.
+    pub ce: u64,
+}
+
+impl EcnCounts {
+    /// No packet.
+    pub const NONE: Self = Self { ect0: 0, ce: 0 };
 }
 
 impl AckFrame {
@@ -85,6 +101,8 @@ pub struct QuicPacket {
     pub dir: Dir,
     /// IP version.
     pub ip: IpVersion,
+    /// ECN field of the IP header.
+    pub ecn: u8,
     /// Packet number space.
     pub space: Space,
     /// Packet number.
@@ -105,10 +123,16 @@ pub struct QuicPacket {
     pub ack_frequency: Option<AckFrequency>,
     /// HANDSHAKE_DONE frame.
     pub handshake_done: bool,
+    /// Bytes of NEW_CONNECTION_ID frames.
+    pub connection_ids: u32,
     /// PING frame.
     pub ping: bool,
+    /// IMMEDIATE_ACK frame (draft-ietf-quic-ack-frequency section 5), beside others.
+    pub immediate_ack: bool,
     /// CONNECTION_CLOSE frame.
     pub close: bool,
+    /// The next packet in the same datagram (RFC 9000 section 12.2).
+    pub coalesced: Option<Box<QuicPacket>>,
 }
 
 impl QuicPacket {
@@ -120,12 +144,22 @@ impl QuicPacket {
             || self.max_stream_data.is_some()
             || self.ack_frequency.is_some()
             || self.handshake_done
+            || self.connection_ids > 0
             || self.ping
     }
 
     /// Size of the IP packet.
     pub const fn wire_len(&self) -> Bytes {
-        Bytes((self.ip.header_len() + UDP_HEADER + self.size) as u64)
+        Bytes((self.ip.header_len() + UDP_HEADER + self.datagram_len()) as u64)
+    }
+
+    /// UDP payload: the sizes of its packets.
+    const fn datagram_len(&self) -> u32 {
+        let coalesced = match &self.coalesced {
+            Some(packet) => packet.datagram_len(),
+            None => 0,
+        };
+        self.size + coalesced
     }
 
     /// Stream bytes in it.
@@ -141,6 +175,7 @@ impl QuicPacket {
         let mut ack = core::mem::take(&mut self.ack);
         ack.ranges.clear();
         ack.delay = 0;
+        ack.ecn = EcnCounts::NONE;
         *self = Self { flow, dir, ip, ack, ..Self::default() };
     }
 }

@@ -10,13 +10,15 @@ use cc::quic_newreno::QuicNewRenoParams;
 use units::{Bytes, Duration};
 
 use crate::ack_policy::QuicAckRule;
+use crate::ecn::EcnRule;
 use crate::flow_control::Windows;
-use crate::handshake::Flights;
+use crate::handshake::{Flights, MIN_INITIAL};
 use crate::loss::QuicLossRule;
 use crate::mtu::MtuDiscoveryRule;
 use crate::packet::AckFrequency;
 use crate::pto::QuicPtoRule;
-use crate::sizes::Overhead;
+use crate::rtt::RttArithmetic;
+use crate::sizes::{Overhead, StreamFrameFields};
 use crate::slow_start::SlowStartRule;
 
 /// The behaviour of a QUIC implementation.
@@ -32,8 +34,18 @@ pub struct QuicProfile {
     pub overhead: Overhead,
     /// The handshake; `None`: both endpoints start established.
     pub handshake: Option<Flights>,
+    /// Bytes to which datagrams with an Initial packet are padded, at least 1,200 (RFC 9000 section 14.1).
+    pub least_initial: u32,
+    /// Initial and Handshake packets share datagrams, of which the last packet has the padding (quinn-proto,
+    /// `poll_transmit`).
+    pub coalesces: bool,
+    /// Bytes of the NEW_CONNECTION_ID frames that a client sends in a 1-RTT packet in the datagram of its Finished; 0
+    /// for none.
+    pub connection_ids: u32,
     /// What a server sends at the anti-amplification limit.
     pub amplification: AmplificationRule,
+    /// ECN of its packets.
+    pub ecn: EcnRule,
     /// Congestion control unless another is chosen.
     pub default_cc: &'static str,
     /// The parameters of NewReno.
@@ -46,6 +58,8 @@ pub struct QuicProfile {
     pub losses_first: bool,
     /// Loss detection.
     pub loss: QuicLossRule,
+    /// Round-trip times.
+    pub rtt: RttArithmetic,
     /// The probe timeout.
     pub pto: QuicPtoRule,
     /// ACK generation.
@@ -70,6 +84,8 @@ pub struct QuicProfile {
     pub raise_divisor: u64,
     /// Send buffer: bytes held until they are acknowledged.
     pub send_buffer: Bytes,
+    /// Bytes of each write of the application, at whose end a STREAM frame ends; `None`: frames span writes.
+    pub write_unit: Option<u64>,
 }
 
 /// What a server sends to a client whose address is not validated, at the limit of three times the bytes
@@ -142,6 +158,9 @@ pub enum PacerBursts {
         least: u64,
         /// Most datagrams.
         most: u64,
+        /// Datagrams that are built together: the tokens of each are taken when the next has got its own, or with the
+        /// end of the batch (`poll_transmit`); 1: at once.
+        batch: u32,
     },
     /// What is in a bucket.
     Bucket(PacerBucket),
@@ -225,14 +244,25 @@ pub const RFC9002: QuicProfile = QuicProfile {
     mtu: 1_500,
     mtu_discovery: None,
     // RFC 9001 section 5.3; connection ids are as long as in most implementations.
-    overhead: Overhead { connection_id: 8, packet_number: None, tag: 16 },
+    overhead: Overhead {
+        connection_id: 8,
+        packet_number: None,
+        least_number: 1,
+        stream: StreamFrameFields::All,
+        tag: 16,
+    },
     handshake: Some(Flights::TYPICAL),
+    least_initial: MIN_INITIAL,
+    coalesces: false,
+    connection_ids: 0,
     amplification: AmplificationRule::Remainder,
+    ecn: EcnRule::None,
     default_cc: "newreno",
     newreno: QuicNewRenoParams::RFC9002,
     send: SendRule::Fits,
     losses_first: true,
     loss: QuicLossRule::RFC9002,
+    rtt: RttArithmetic::Nanoseconds,
     pto: QuicPtoRule { initial_rtt: Duration::from_millis(333), probes: 2, max_timeouts: 10 },
     acks: QuicAckRule {
         every: 2,
@@ -243,6 +273,7 @@ pub const RFC9002: QuicProfile = QuicProfile {
         max_ranges: 32,
         bundle_all: false,
         elicits_after: None,
+        marks_at_once: true,
     },
     ack_frequency: None,
     cubic: QuicCubicRule::Rfc9438,
@@ -255,12 +286,13 @@ pub const RFC9002: QuicProfile = QuicProfile {
     grown_windows: None,
     raise_divisor: 2,
     send_buffer: Bytes(16 << 20),
+    write_unit: None,
 };
 
 /// INET of 14 February 2025 (58f2b31929, "add QUIC src and examples").
 pub const INET_2025_02: QuicProfile = QuicProfile {
     name: "quic-inet-2025-02",
-    overhead: Overhead { connection_id: 8, packet_number: Some(4), tag: 0 },
+    overhead: Overhead { packet_number: Some(4), tag: 0, ..RFC9002.overhead },
     handshake: None,
     amplification: AmplificationRule::FullDatagrams,
     newreno: QuicNewRenoParams::INET_2025_02,
@@ -284,19 +316,39 @@ pub const INET_2025_03: QuicProfile = QuicProfile {
 
 /// quinn-proto 0.11.19 (crates.io) with the defaults of its `TransportConfig`.
 ///
-/// Its path MTU discovery is not modelled: datagrams have the size at which it ends, 1,452 bytes
-/// (`MtuDiscoveryConfig::upper_bound`).
+/// Datagrams of 1,200 bytes grow by probes to 1,452 (`connection/mtud.rs`), and shrink again after a black hole.
 pub const QUINN_0_11: QuicProfile = QuicProfile {
     name: "quinn-0.11",
     // With headers of IPv4 and UDP.
     mtu: 1_480,
+    // `MtuDiscoveryConfig`, `INITIAL_MTU`.
+    mtu_discovery: Some(MtuDiscoveryRule::AtOnce { first: 1_200, within: 20 }),
+    // A filled packet's STREAM frame has no Length (`send_buffer.rs`, `poll_transmit`).
+    overhead: Overhead { stream: StreamFrameFields::NoLength, ..RFC9002.overhead },
+    // With rustls, and the Ed25519 certificate of our hosts.
+    handshake: Some(Flights {
+        client_hello: 260,
+        server_hello: 90,
+        server_rest: 560,
+        client_finished: 36,
+    }),
+    coalesces: true,
+    // `issue_first_cids`: four of them.
+    connection_ids: 112,
+    // `connection/mod.rs`, `process_ecn`.
+    ecn: EcnRule::All,
     amplification: AmplificationRule::Exceeding,
     default_cc: "cubic",
     newreno: QuicNewRenoParams::QUINN_0_11,
     send: SendRule::Below,
     losses_first: false,
     cubic: QuicCubicRule::Quinn,
-    bursts: PacerBursts::Interval { time: Duration::from_millis(2), least: 10, most: 256 },
+    bursts: PacerBursts::Interval {
+        time: Duration::from_millis(2),
+        least: 10,
+        most: 256,
+        batch: 10,
+    },
     // `receive_window` is unlimited, `stream_receive_window` 1.25 MB, `send_window` eight of them.
     windows: Windows { connection: (1 << 62) - 1, stream: 1_250_000 },
     // `connection/streams`, `max_stream_data` and `poll_transmit`.

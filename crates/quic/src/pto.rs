@@ -30,6 +30,7 @@ pub(crate) fn period(
 
 #[cfg(test)]
 mod tests {
+    use crate::rtt::RttArithmetic;
     use units::Instant;
 
     use super::*;
@@ -37,7 +38,7 @@ mod tests {
     #[test]
     fn it_is_the_round_trip_with_its_variance_and_the_peers_delay_doubled_each_time() {
         let ms = Duration::from_millis;
-        let mut rtt = Rtt::new(ms(333));
+        let mut rtt = Rtt::new(ms(333), RttArithmetic::Nanoseconds);
         rtt.on_sample(Instant::ZERO, ms(100), Duration::ZERO);
         let period = |delay, timeouts| period(&rtt, ms(1), ms(delay), timeouts);
         // 100 + 4 * 50.

@@ -139,10 +139,11 @@ impl QuicCubic {
         }
     }
 
-    /// Sets the least window.
-    pub(crate) fn set_least(&mut self, least: u64) {
-        self.least = least;
-        self.window = self.window.max(least);
+    /// Full datagrams have this size from now on.
+    pub(crate) fn set_datagram(&mut self, datagram: u64) {
+        self.datagram = datagram;
+        self.least = 2 * datagram;
+        self.window = self.window.max(self.least);
     }
 
     fn belongs_to_recovery(&self, sent: Instant) -> bool {
@@ -367,6 +368,7 @@ mod tests {
     fn acked(sent: u64) -> PacketAcked {
         PacketAcked {
             sent: Instant::from_nanos(sent),
+            order: sent,
             size: 1_200,
             flight_is_empty: false,
             underused: false,
@@ -454,7 +456,7 @@ mod tests {
 
     fn lost(at: u64, persistent: bool) -> PacketsLost {
         let at = Instant::from_nanos(at);
-        PacketsLost { now: at, sent: at, persistent, packets: 1 }
+        PacketsLost { now: at, sent: at, order: 0, latest: 0, persistent, packets: 1 }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use units::Instant;
 
-use crate::packet::AckFrame;
+use crate::packet::{AckFrame, EcnCounts};
 use crate::ranges::NumberRanges;
 use crate::sizes;
 
@@ -21,6 +21,8 @@ pub(crate) struct ReceivedPackets {
     largest_reported: Option<u64>,
     /// A packet was received since the last ACK frame.
     ack_pending: bool,
+    /// ECN fields of the packets received.
+    ecn: EcnCounts,
 }
 
 impl ReceivedPackets {
@@ -34,6 +36,11 @@ impl ReceivedPackets {
         }
         self.ack_pending = true;
         true
+    }
+
+    /// Counts the ECN field of a packet that is no duplicate.
+    pub(crate) const fn count_ecn(&mut self, ecn: u8) {
+        self.ecn.add(ecn);
     }
 
     /// The expected number, to be read before [`ReceivedPackets::advance`].
@@ -85,6 +92,7 @@ impl ReceivedPackets {
         let Some((largest, at)) = self.largest else { return false };
         ack.ranges.clear();
         ack.delay = now.since(at).as_micros() >> exponent;
+        ack.ecn = self.ecn;
         for (start, end) in self.numbers.iter().rev().take(ranges) {
             ack.ranges.push((start, end - 1));
         }

@@ -11,7 +11,7 @@ use units::{Duration, Instant, RandomStream};
 use crate::controller::{AckedPackets, LostPackets};
 use crate::packet::AckFrame;
 use crate::rate_based::RateController;
-use crate::rtt::Rtt;
+use crate::rtt::{Rtt, RttArithmetic};
 use crate::sent::{SentFrames, SentQuicPacket};
 
 /// A round trip before the first sample, which no log lacks for long (RFC 9002 section 6.2.2).
@@ -35,7 +35,7 @@ impl BbrReplay {
         let cc = BbrDraft::new(dialect, draws).counting_bytes(initial);
         Self {
             rate: RateController::draft(datagram.max(1), cc),
-            rtt: Rtt::new(INITIAL_RTT),
+            rtt: Rtt::new(INITIAL_RTT, RttArithmetic::Nanoseconds),
             outstanding: BTreeMap::new(),
             flight: 0,
             largest_acked: None,
@@ -48,9 +48,11 @@ impl BbrReplay {
         self.flight += u64::from(size);
         let packet = SentQuicPacket {
             number,
+            order: number,
             at,
             size,
             ack_eliciting: true,
+            is_ect: false,
             frames: SentFrames::default(),
             delivery,
             settled: false,
@@ -73,6 +75,8 @@ impl BbrReplay {
         let event = LostPackets {
             now: at,
             sent: newest,
+            order: 0,
+            latest: 0,
             persistent: false,
             packets: lost.len() as u64,
             flight: self.flight,
@@ -83,7 +87,7 @@ impl BbrReplay {
     /// Packets are acknowledged, those among them that were declared lost too.
     pub fn acked(&mut self, at: Instant, numbers: &[u64]) {
         let ranges = numbers.iter().map(|&number| (number, number)).collect();
-        let _ = self.rate.on_ack_ranges(at, &AckFrame { ranges, delay: 0 });
+        let _ = self.rate.on_ack_ranges(at, &AckFrame { ranges, ..AckFrame::default() });
         let mut packets = self.take(numbers);
         packets.sort_by_key(|packet| core::cmp::Reverse(packet.number));
         let Some(&newest) = packets.first() else { return };

@@ -2,9 +2,20 @@
 
 use units::{Duration, Instant};
 
-/// The estimator of one connection, in whole nanoseconds.
+/// Arithmetic of an estimator of round trips.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RttArithmetic {
+    /// Whole nanoseconds; the latest sample includes the peer's delay (RFC 9002 section 5).
+    Nanoseconds,
+    /// Smoothed values are single-precision floats of microseconds, truncated to whole ones, and the latest sample is
+    /// without the peer's delay (quic-go, `UpdateRTT`).
+    Microseconds,
+}
+
+/// The estimator of one connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Rtt {
+    arithmetic: RttArithmetic,
     latest: Duration,
     smoothed: Duration,
     variance: Duration,
@@ -16,8 +27,9 @@ pub(crate) struct Rtt {
 
 impl Rtt {
     /// An estimator without samples: it assumes `initial` (section 6.2.2).
-    pub(crate) fn new(initial: Duration) -> Self {
+    pub(crate) fn new(initial: Duration, arithmetic: RttArithmetic) -> Self {
         Self {
+            arithmetic,
             latest: Duration::ZERO,
             smoothed: initial,
             variance: half(initial),
@@ -44,10 +56,25 @@ impl Rtt {
         let plausible = latest >= self.min + delay;
         let adjusted = if plausible { latest - delay } else { latest };
         self.adjusted = adjusted;
+        if self.arithmetic == RttArithmetic::Microseconds {
+            self.latest = adjusted;
+            self.smooth_in_floats();
+            return;
+        }
         let (smoothed, adjusted) = (self.smoothed.as_nanos(), adjusted.as_nanos());
         let variance = (3 * self.variance.as_nanos() + smoothed.abs_diff(adjusted)) / 4;
         self.variance = Duration::from_nanos(variance);
         self.smoothed = Duration::from_nanos((7 * smoothed + adjusted) / 8);
+    }
+
+    /// Adds the latest sample with the arithmetic of quic-go.
+    fn smooth_in_floats(&mut self) {
+        let micros = |span: Duration| span.as_micros() as f32;
+        let apart = self.smoothed.as_nanos().abs_diff(self.latest.as_nanos());
+        let variance = 0.75 * micros(self.variance) + 0.25 * micros(Duration::from_nanos(apart));
+        let smoothed = micros(self.smoothed) * 0.875 + micros(self.latest) * 0.125;
+        self.variance = Duration::from_micros(variance as u64);
+        self.smoothed = Duration::from_micros(smoothed as u64);
     }
 
     /// When the first sample was taken, if any.
@@ -92,7 +119,7 @@ mod tests {
     }
 
     fn sampled(samples: &[(u64, u64)]) -> Rtt {
-        let mut rtt = Rtt::new(ms(333));
+        let mut rtt = Rtt::new(ms(333), RttArithmetic::Nanoseconds);
         for &(latest, delay) in samples {
             rtt.on_sample(Instant::ZERO, ms(latest), ms(delay));
         }
@@ -101,7 +128,7 @@ mod tests {
 
     #[test]
     fn the_first_sample_replaces_the_guess_section_5_3() {
-        assert_eq!(Rtt::new(ms(333)).timeout(ms(1)), ms(999));
+        assert_eq!(Rtt::new(ms(333), RttArithmetic::Nanoseconds).timeout(ms(1)), ms(999));
         let rtt = sampled(&[(100, 50)]);
         assert_eq!((rtt.smoothed, rtt.variance, rtt.min), (ms(100), ms(50), ms(100)));
         assert_eq!(rtt.timeout(ms(1)), ms(300));
@@ -120,6 +147,20 @@ mod tests {
         assert_eq!(sampled(&[(100, 0), (110, 20)]).smoothed, Duration::from_micros(101_250));
         // Just plausible: 120 - 20 is the least.
         assert_eq!(sampled(&[(100, 0), (120, 20)]).smoothed, ms(100));
+    }
+
+    /// 12,345.678 and 23,456.789 us: 7/8 of 12,345 and 1/8 of 23,456 are 13,733.875; the difference of 11,111.111.
+    #[test]
+    fn quic_go_smooths_whole_microseconds() {
+        let mut rtt = Rtt::new(ms(100), RttArithmetic::Microseconds);
+        rtt.on_sample(Instant::ZERO, Duration::from_nanos(12_345_678), Duration::ZERO);
+        assert_eq!(rtt.smoothed, Duration::from_nanos(12_345_678));
+        rtt.on_sample(Instant::ZERO, Duration::from_nanos(24_456_789), ms(1));
+        assert_eq!(rtt.smoothed, Duration::from_micros(13_733));
+        // 3/4 of 6,172 and 1/4 of 11,111.
+        assert_eq!(rtt.variance, Duration::from_micros(7_406));
+        // The latest sample has lost the peer's delay too.
+        assert_eq!(rtt.largest(), Duration::from_nanos(23_456_789));
     }
 
     #[test]

@@ -7,6 +7,8 @@ use crate::ranges::NumberRanges;
 #[derive(Debug, Clone)]
 pub(crate) struct SendStream {
     capacity: u64,
+    /// Bytes of a write of the application; the end of one ends a chunk.
+    unit: Option<u64>,
     /// End of the bytes written by the application.
     written: u64,
     /// End of the bytes ever sent (`snd_max`).
@@ -45,6 +47,7 @@ impl SendStream {
     pub(crate) fn new(capacity: u64) -> Self {
         Self {
             capacity,
+            unit: None,
             written: 0,
             next: 0,
             una: 0,
@@ -52,6 +55,17 @@ impl SendStream {
             lost: NumberRanges::default(),
             fin: Fin::Open,
         }
+    }
+
+    /// The stream whose new chunks end where a write of `unit` bytes ends.
+    pub(crate) fn in_writes_of(self, unit: Option<u64>) -> Self {
+        Self { unit, ..self }
+    }
+
+    /// End of the new bytes of which a chunk may be, below `limit`.
+    fn end_of_new(&self, limit: u64) -> u64 {
+        let end = self.written.min(limit);
+        self.unit.map_or(end, |unit| end.min((self.next / unit + 1) * unit))
     }
 
     /// Accepts up to `bytes`; returns the number accepted.
@@ -97,7 +111,7 @@ impl SendStream {
         if self.fin == Fin::Lost {
             return Some(self.mark_sent(self.written, self.written, true, true));
         }
-        let stop = self.written.min(limit).min(self.next + room);
+        let stop = self.end_of_new(limit).min(self.next + room);
         let fin = self.fin == Fin::Pending && stop.max(self.next) == self.written;
         if stop <= self.next && !fin {
             return None;
@@ -111,7 +125,7 @@ impl SendStream {
     pub(crate) fn peek(&self, room: u32, limit: u64) -> u32 {
         let bytes = match self.lost.first() {
             Some((start, end)) => end - start,
-            None => self.written.min(limit).saturating_sub(self.next),
+            None => self.end_of_new(limit).saturating_sub(self.next),
         };
         bytes.min(u64::from(room)) as u32
     }
@@ -205,6 +219,20 @@ mod tests {
 
     fn chunk(offset: u64, len: u32, fin: bool) -> Chunk {
         Chunk { offset, len, fin }
+    }
+
+    /// quic-go's `Write` returns once its bytes are in frames, and no frame has bytes of two writes.
+    #[test]
+    fn a_chunk_ends_with_the_write_whose_bytes_it_has() {
+        let mut stream = SendStream::new(10_000).in_writes_of(Some(3_000));
+        stream.write(7_000);
+        let lens = [(); 6].map(|()| stream.take(1_200, u64::MAX).map(|sent| sent.chunk.len));
+        assert_eq!(lens, [1_200, 1_200, 600, 1_200, 1_200, 600].map(Some));
+        assert_eq!(stream.peek(1_200, u64::MAX), 1_000);
+        // What is lost is repeated as it fits.
+        stream.on_lost(&chunk(2_400, 600, false));
+        stream.on_lost(&chunk(3_000, 1_200, false));
+        assert_eq!(stream.take(1_200, u64::MAX).map(|sent| sent.chunk.len), Some(1_200));
     }
 
     fn taken(stream: &mut SendStream, room: u32) -> Option<(u64, u32, bool, bool)> {

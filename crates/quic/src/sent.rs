@@ -16,6 +16,7 @@ pub(crate) struct SentFrames {
     pub(crate) max_stream_data: bool,
     pub(crate) ack_frequency: bool,
     pub(crate) handshake_done: bool,
+    pub(crate) connection_ids: bool,
     /// The largest packet number that its ACK frame acknowledged.
     pub(crate) acked: Option<u64>,
 }
@@ -25,7 +26,7 @@ impl SentFrames {
     pub(crate) const fn is_retransmittable(&self) -> bool {
         let frames =
             self.max_data || self.max_stream_data || self.ack_frequency || self.handshake_done;
-        frames || self.stream.is_some() || self.crypto.is_some()
+        frames || self.connection_ids || self.stream.is_some() || self.crypto.is_some()
     }
 }
 
@@ -33,11 +34,15 @@ impl SentFrames {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SentQuicPacket {
     pub(crate) number: u64,
+    /// Its place in the order in which the packets of all spaces are sent.
+    pub(crate) order: u64,
     pub(crate) at: Instant,
     /// UDP payload bytes.
     pub(crate) size: u32,
     /// Ack-eliciting: it counts as in flight. ACK-only packets do not.
     pub(crate) ack_eliciting: bool,
+    /// It was sent as ECT(0).
+    pub(crate) is_ect: bool,
     pub(crate) frames: SentFrames,
     /// For rate-based controllers.
     pub(crate) delivery: DeliveryStamp,

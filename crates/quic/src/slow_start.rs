@@ -59,6 +59,10 @@ pub(crate) struct SlowStartAck {
     pub(crate) largest: u64,
     /// Number of the next packet.
     pub(crate) next: u64,
+    /// Largest place of an acknowledged packet in the order of sending.
+    pub(crate) order: u64,
+    /// Place of the last ack-eliciting packet sent.
+    pub(crate) latest: u64,
     /// Window in datagrams.
     pub(crate) window: u64,
 }
@@ -185,21 +189,21 @@ impl SlowStartMonitor {
         if leaves { SlowStartStep::Leave } else { self.end_round(ack) }
     }
 
-    /// quic-go's rounds (`hybrid_slow_start.go`): the first sample after the end of a round begins the next, up to the last
+    /// quic-go's rounds (`hybrid_slow_start.go`), in which the packets of all spaces count: the first sample after the end of a round begins the next, up to the last
     /// packet sent then; only the first eight samples of a round count.
     fn on_round_of_quic_go(&mut self, ack: &SlowStartAck) -> SlowStartStep {
         if let Some(rtt) = ack.rtt {
             if !core::mem::replace(&mut self.is_in_round, true) {
-                self.round_end = ack.next.saturating_sub(1);
+                self.round_end = ack.latest;
                 (self.current, self.samples) = (None, 0);
             }
             self.samples += 1;
             if self.samples <= SAMPLES {
                 self.current = Some(self.current.map_or(rtt, |current| current.min(rtt)));
             }
-            self.found |= self.samples == SAMPLES && self.has_increased(Some(ack.min_rtt));
+            self.found |= self.samples == SAMPLES && self.is_above_threshold(ack.min_rtt);
         }
-        if ack.largest > self.round_end {
+        if ack.order > self.round_end {
             self.is_in_round = false;
         }
         if self.found && ack.window >= LOW_WINDOW {
@@ -207,6 +211,14 @@ impl SlowStartMonitor {
         } else {
             SlowStartStep::Grow(1)
         }
+    }
+
+    /// Is the least round trip of the round above the least of all by more than an eighth of its whole microseconds,
+    /// within the bounds (quic-go, `ShouldExitSlowStart`)?
+    fn is_above_threshold(&self, min_rtt: Duration) -> bool {
+        let eighth = Duration::from_micros(min_rtt.as_micros() >> 3);
+        let threshold = eighth.clamp(LEAST_INCREASE, MOST_INCREASE);
+        self.current.is_some_and(|current| current > min_rtt + threshold)
     }
 
     /// When the present conservative slow start began.
@@ -270,6 +282,8 @@ mod tests {
                     min_rtt: Duration::from_millis(least),
                     largest: 10 * round + number,
                     next: 10 * round + number + 10,
+                    order: 10 * round + number,
+                    latest: 10 * round + number + 9,
                     window: 20,
                 };
                 let step = monitor.on_ack(&ack);

@@ -16,8 +16,8 @@ const MOST_EIGHTHS: u64 = 8;
 /// The packets of a space that were declared lost, and what their acknowledgments have changed.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SpuriousLosses {
-    /// Numbers and send times, in the order in which they were lost.
-    lost: VecDeque<(u64, Instant)>,
+    /// Numbers, send times and places in the order of sending, in the order in which they were lost.
+    lost: VecDeque<(u64, Instant, u64)>,
     packet_threshold_disabled: bool,
     /// Doublings of the time threshold above a round trip.
     doublings: u32,
@@ -27,11 +27,11 @@ pub(crate) struct SpuriousLosses {
 
 impl SpuriousLosses {
     /// Remembers a lost packet.
-    pub(crate) fn on_lost(&mut self, number: u64, sent: Instant) {
+    pub(crate) fn on_lost(&mut self, number: u64, sent: Instant, order: u64) {
         if self.lost.len() == MOST_TRACKED {
             self.lost.pop_front();
         }
-        self.lost.push_back((number, sent));
+        self.lost.push_back((number, sent, order));
     }
 
     /// Returns the present rule; `rule` is that of the profile.
@@ -45,7 +45,7 @@ impl SpuriousLosses {
         QuicLossRule { packets, time_eighths, ..rule }
     }
 
-    /// Processes an ACK frame sent at `acked`; appends the send times of lost packets that it acknowledges to
+    /// Processes an ACK frame sent at `acked`; appends the places of lost packets that it acknowledges to
     /// `spurious`. `delay` is the present time threshold, `next` the number of the next packet. Returns whether the time
     /// threshold has been raised.
     pub(crate) fn on_ack(
@@ -54,14 +54,14 @@ impl SpuriousLosses {
         acked: Instant,
         delay: Option<Duration>,
         next: u64,
-        spurious: &mut Vec<Instant>,
+        spurious: &mut Vec<u64>,
     ) -> bool {
         let mut late = Duration::ZERO;
         let relaxed_from = self.relaxed_from;
-        self.lost.retain(|&(number, sent)| {
+        self.lost.retain(|&(number, sent, order)| {
             let is_acked = ack.ranges.iter().any(|&(first, last)| (first..=last).contains(&number));
             if is_acked {
-                spurious.push(sent);
+                spurious.push(order);
                 if number >= relaxed_from {
                     late = late.max(acked.since(sent));
                 }
@@ -79,7 +79,7 @@ impl SpuriousLosses {
 
     /// Forgets packets sent before `at`.
     pub(crate) fn forget_before(&mut self, at: Instant) {
-        while self.lost.front().is_some_and(|&(_, sent)| sent < at) {
+        while self.lost.front().is_some_and(|&(_, sent, _)| sent < at) {
             self.lost.pop_front();
         }
     }
@@ -104,14 +104,14 @@ mod tests {
     fn a_spurious_loss_disables_the_packet_threshold_and_a_late_one_raises_that_of_time() {
         let mut losses = SpuriousLosses::default();
         assert_eq!(losses.adapted(RULE), RULE);
-        losses.on_lost(3, at(0));
-        losses.on_lost(4, at(1));
+        losses.on_lost(3, at(0), 13);
+        losses.on_lost(4, at(1), 14);
         let delay = Some(Duration::from_millis(90));
         let mut spurious = Vec::new();
         assert!(!losses.on_ack(&ack(&[(5, 9)]), at(80), delay, 20, &mut spurious));
         assert_eq!((spurious.len(), losses.adapted(RULE).packets), (0, 3));
         assert!(!losses.on_ack(&ack(&[(5, 9), (3, 3)]), at(85), delay, 20, &mut spurious));
-        assert_eq!(spurious, [at(0)]);
+        assert_eq!(spurious, [13]);
         let adapted = losses.adapted(RULE);
         assert_eq!((adapted.packets, adapted.time_eighths), (u64::MAX, Some(9)));
         spurious.clear();
@@ -119,7 +119,7 @@ mod tests {
         assert_eq!(losses.adapted(RULE).time_eighths, Some(10));
         // Only packets sent since then raise it again, up to two round trips.
         for (number, eighths) in [(19, 10), (20, 12), (30, 16), (40, 16)] {
-            losses.on_lost(number, at(100));
+            losses.on_lost(number, at(100), number);
             let _ =
                 losses.on_ack(&ack(&[(number, number)]), at(300), delay, number + 1, &mut spurious);
             assert_eq!(losses.adapted(RULE).time_eighths, Some(eighths), "{number}");
@@ -130,10 +130,10 @@ mod tests {
     fn old_losses_are_forgotten() {
         let mut losses = SpuriousLosses::default();
         for number in 0..100 {
-            losses.on_lost(number, at(number));
+            losses.on_lost(number, at(number), number);
         }
         assert_eq!(losses.lost.len(), MOST_TRACKED);
         losses.forget_before(at(90));
-        assert_eq!(losses.lost.front(), Some(&(90, at(90))));
+        assert_eq!(losses.lost.front(), Some(&(90, at(90), 90)));
     }
 }

@@ -9,3 +9,4 @@ mod losses;
 mod pair;
 mod property;
 mod script;
+mod stacks;

@@ -15,6 +15,9 @@ pub struct QuicNewRenoParams {
     pub minimum_window: u32,
     /// True if a packet sent at the very start of the recovery belongs to it.
     pub start_belongs_to_recovery: bool,
+    /// The order in which packets are sent, not their times, decides which belong to a recovery, and it ends with the
+    /// largest one acknowledged (quic-go, `InRecovery`).
+    pub recovery_by_order: bool,
     /// True if one packet may be sent on entering recovery, independent of the bytes in flight.
     pub one_packet_on_entry: bool,
     /// True if the minimum window also applies to the threshold.
@@ -99,6 +102,7 @@ impl QuicNewRenoParams {
         initial_limit: 14_720,
         minimum_window: 2,
         start_belongs_to_recovery: true,
+        recovery_by_order: false,
         one_packet_on_entry: true,
         threshold_has_floor: false,
         counter: ByteCounterRule {
@@ -130,6 +134,7 @@ impl QuicNewRenoParams {
         initial_limit: 40_960,
         one_packet_on_entry: false,
         threshold_has_floor: true,
+        recovery_by_order: true,
         ..Self::RFC9002
     };
 

@@ -10,6 +10,7 @@ fn acked(cc: &mut QuicNewReno, sent: u64) -> WindowChange {
     let size = cc.datagram;
     cc.on_packet_acked(&PacketAcked {
         sent: at(sent),
+        order: sent,
         size,
         flight_is_empty: false,
         underused: false,
@@ -18,7 +19,13 @@ fn acked(cc: &mut QuicNewReno, sent: u64) -> WindowChange {
 }
 
 fn lost(cc: &mut QuicNewReno, now: u64, sent: u64) -> WindowChange {
-    cc.on_packets_lost(&PacketsLost { now: at(now), sent: at(sent), persistent: false, packets: 1 })
+    cc.on_packets_lost(&losses(now, sent, 1))
+}
+
+/// Packets lost together; the places of packets are their send times in ms.
+fn losses(now: u64, sent: u64, packets: u64) -> PacketsLost {
+    let (order, latest) = (sent, now);
+    PacketsLost { now: at(now), sent: at(sent), order, latest, persistent: false, packets }
 }
 
 fn packets(cc: &QuicNewReno) -> (u64, u64) {
@@ -112,6 +119,7 @@ fn an_empty_flight_clears_inets_counter_before_the_packet_counts() {
     let _ = acked(&mut cc, 11);
     let last = PacketAcked {
         sent: at(11),
+        order: 11,
         size: 1_000,
         flight_is_empty: true,
         underused: false,
@@ -126,6 +134,7 @@ fn an_underused_window_does_not_grow_section_7_8() {
     let mut cc = QuicNewReno::new(QuicNewRenoParams::RFC9002, 1_200);
     let idle = PacketAcked {
         sent: at(1),
+        order: 1,
         size: 1_200,
         flight_is_empty: true,
         underused: true,
@@ -178,7 +187,7 @@ fn the_window_has_a_minimum_and_the_threshold_may_have_none() {
 #[test]
 fn persistent_congestion_sets_the_minimum_window_and_slow_start_section_7_6_2() {
     let mut cc = avoiding(QuicNewRenoParams::RFC9002, 7);
-    let all = PacketsLost { now: at(900), sent: at(800), persistent: true, packets: 1 };
+    let all = PacketsLost { persistent: true, ..losses(900, 800, 1) };
     assert_eq!(cc.on_packets_lost(&all), WindowChange::Collapsed);
     assert_eq!((cc.cwnd, cc.ssthresh), (2_000, Some(3_500)));
     assert!(cc.in_slow_start() && !cc.in_recovery());
@@ -199,6 +208,7 @@ fn packets_are_counted_whatever_their_size_and_only_while_the_window_is_used() {
         for _ in 0..count {
             let _ = cc.on_packet_acked(&PacketAcked {
                 sent: at(20),
+                order: 20,
                 size: 100,
                 flight_is_empty: false,
                 underused: false,
@@ -217,18 +227,43 @@ fn packets_are_counted_whatever_their_size_and_only_while_the_window_is_used() {
 fn a_reduction_is_undone_with_the_last_of_its_spurious_losses() {
     let mut cc = avoiding(HALVING, 10);
     let (window, ssthresh) = (cc.cwnd, cc.ssthresh);
-    let three = PacketsLost { now: at(30), sent: at(25), persistent: false, packets: 3 };
+    let three = losses(30, 25, 3);
     assert_eq!(cc.on_packets_lost(&three), WindowChange::RecoveryBegan);
     assert_eq!(cc.cwnd, window / 2);
     // Of an earlier recovery, and sent after this one began.
-    assert_eq!(cc.on_spurious_loss(at(10)), WindowChange::None);
-    assert_eq!(cc.on_spurious_loss(at(31)), WindowChange::None);
-    assert_eq!(cc.on_spurious_loss(at(23)), WindowChange::None);
+    assert_eq!(cc.on_spurious_loss(10), WindowChange::None);
+    assert_eq!(cc.on_spurious_loss(31), WindowChange::None);
+    assert_eq!(cc.on_spurious_loss(23), WindowChange::None);
     // A further loss of the same flight counts.
     let _ = cc.on_packets_lost(&PacketsLost { packets: 1, ..three });
-    assert_eq!(cc.on_spurious_loss(at(24)), WindowChange::None);
-    assert_eq!(cc.on_spurious_loss(at(25)), WindowChange::None);
-    assert_eq!(cc.on_spurious_loss(at(26)), WindowChange::Undone);
+    assert_eq!(cc.on_spurious_loss(24), WindowChange::None);
+    assert_eq!(cc.on_spurious_loss(25), WindowChange::None);
+    assert_eq!(cc.on_spurious_loss(26), WindowChange::Undone);
     assert_eq!((cc.cwnd, cc.ssthresh), (window, ssthresh));
-    assert_eq!(cc.on_spurious_loss(at(26)), WindowChange::None);
+    assert_eq!(cc.on_spurious_loss(26), WindowChange::None);
+}
+
+/// quic-go compares packet numbers: what it sends in the moment in which it finds a loss belongs to no recovery.
+#[test]
+fn a_packet_sent_when_the_recovery_began_is_not_part_of_it() {
+    let event = |order| PacketAcked {
+        sent: at(30),
+        order,
+        size: 1_000,
+        flight_is_empty: false,
+        underused: false,
+        prior_flight: u64::MAX,
+    };
+    let mut cc = avoiding(HALVING, 10);
+    let _ = cc.on_packets_lost(&losses(30, 25, 1));
+    let _ = cc.on_packet_acked(&event(30));
+    assert_eq!(packets(&cc), (5, 0));
+    let _ = cc.on_packet_acked(&event(31));
+    assert_eq!(packets(&cc), (5, 1));
+    // Nor is a packet of before once a later one is acknowledged.
+    let _ = cc.on_packet_acked(&event(29));
+    assert_eq!(packets(&cc), (5, 2));
+    // That one is lost in the same moment: a recovery of its own.
+    let lost = PacketsLost { order: 32, latest: 40, ..losses(30, 30, 1) };
+    assert_eq!(cc.on_packets_lost(&lost), WindowChange::RecoveryBegan);
 }

@@ -11,11 +11,14 @@ use super::{
     QuicCubicParams, QuicCubicRule, QuicProfile, RFC9002, SendRule,
 };
 use crate::ack_policy::QuicAckRule;
+use crate::ecn::EcnRule;
 use crate::flow_control::Windows;
+use crate::handshake::Flights;
 use crate::loss::{LossAdaptation, QuicLossRule};
 use crate::mtu::MtuDiscoveryRule;
 use crate::pto::QuicPtoRule;
-use crate::sizes::Overhead;
+use crate::rtt::RttArithmetic;
+use crate::sizes::{Overhead, StreamFrameFields};
 use crate::slow_start::SlowStartRule;
 
 const MILLISECOND: Duration = Duration::from_millis(1);
@@ -90,6 +93,8 @@ pub const QUIC_GO: QuicProfile = QuicProfile {
     newreno: QuicNewRenoParams::QUIC_GO_0_61,
     send: SendRule::Overshoot,
     loss: QuicLossRule { persistent: u64::MAX, ..QuicLossRule::RFC9002 },
+    // `rtt_stats.go`.
+    rtt: RttArithmetic::Microseconds,
     pto: QuicPtoRule { initial_rtt: Duration::from_millis(100), ..RFC9002.pto },
     slow_start: SlowStartRule::Hybrid { with_last_round: false, before_growth: false },
     bursts: PacerBursts::Bucket(PacerBucket {
@@ -109,11 +114,25 @@ pub const QUIC_GO: QuicProfile = QuicProfile {
 /// pacer waits from the last packet sent (`pacer.go`, `TimeUntilSend`); slow start ends before an ACK's packets are
 /// counted (`MaybeExitSlowStart`); limits are raised with a quarter of the window (`params.go`,
 /// `WindowUpdateThreshold`); datagrams of 1,280 bytes grow by probes (`mtu_discoverer.go`), flow control windows
-/// with their use (`flow_controller_base.go`). Its ECN is not modelled.
+/// with their use (`flow_controller_base.go`).
 pub const QUIC_GO_0_65: QuicProfile = QuicProfile {
     name: "quic-go-0.65",
+    // The bytes of its handshake with Go's TLS: a hybrid key share (X25519MLKEM768), the Ed25519 certificate of our
+    // hosts. The NEW_CONNECTION_ID frames of the server are in its flight (packet_packer.go, `initialPaddingLen`).
+    handshake: Some(Flights {
+        client_hello: 1_513,
+        server_hello: 1_178,
+        server_rest: 570,
+        client_finished: 36,
+    }),
+    connection_ids: 72,
+    least_initial: 1_280,
+    // `isAmplificationLimited`.
+    amplification: AmplificationRule::Exceeding,
+    // `ecn.go`.
+    ecn: EcnRule::Tested,
     // `mtu_discoverer.go`, `params.go`.
-    mtu_discovery: Some(MtuDiscoveryRule { first: 1_280, within: 20, round_trips: 5 }),
+    mtu_discovery: Some(MtuDiscoveryRule::Timed { first: 1_280, within: 20, round_trips: 5 }),
     newreno: QuicNewRenoParams::QUIC_GO_0_65,
     loss: QuicLossRule { adaptation: LossAdaptation::Disables, ..QUIC_GO.loss },
     slow_start: SlowStartRule::Hybrid { with_last_round: false, before_growth: true },
@@ -126,9 +145,18 @@ pub const QUIC_GO_0_65: QuicProfile = QuicProfile {
     // `DefaultInitialMaxStreamData`, `DefaultInitialMaxData`.
     windows: Windows { connection: 768 << 10, stream: 512 << 10 },
     grown_windows: Some(QUIC_GO.windows),
+    // `MaxNonAckElicitingAcks`.
+    acks: QuicAckRule { elicits_after: Some(19), ..QUIC_GO.acks },
     raise_divisor: 4,
-    // A server's connection IDs.
-    overhead: Overhead { connection_id: 4, ..RFC9002.overhead },
+    // `io.Copy` writes 32 KiB at once; a frame has bytes of one `Write` (`send_stream.go`, `popNewStreamFrame`).
+    write_unit: Some(32 << 10),
+    // A server's connection IDs; `PacketNumberLengthForHeader`, `AppendStreamFrames`.
+    overhead: Overhead {
+        connection_id: 4,
+        least_number: 2,
+        stream: StreamFrameFields::NoLength,
+        ..RFC9002.overhead
+    },
     ..QUIC_GO
 };
 
@@ -170,7 +198,7 @@ pub const S2N_QUIC: QuicProfile = QuicProfile {
     cubic: QuicCubicRule::Packets(QuicCubicParams { ahead_by_min_rtt: true, ..CUBIC }),
     slow_start: SlowStartRule::Hybrid { with_last_round: true, before_growth: false },
     pacing_gain: PacingGain { slow_start: 200, avoidance: 125, from_rtt: Duration::from_millis(2) },
-    bursts: PacerBursts::Interval { time: Duration::ZERO, least: 10, most: 10 },
+    bursts: PacerBursts::Interval { time: Duration::ZERO, least: 10, most: 10, batch: 1 },
     acks: QuicAckRule { every: 4, max_ranges: 10, ..RFC9002.acks },
     windows: Windows { connection: 3_750_000, stream: 3_750_000 },
     // `stream/receive_stream.rs`, `stream/incoming_connection_flow_controller.rs`.

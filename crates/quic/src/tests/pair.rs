@@ -58,6 +58,8 @@ pub(super) struct QuicPair {
     free_at: [Instant; 2],
     carry: [u64; 2],
     loses: LossFilter,
+    /// Numbers of the client's packets that the path marks CE.
+    pub(super) marks: Option<core::ops::RangeInclusive<u64>>,
     /// The applications read at once.
     pub(super) reads: bool,
     event_queue: BTreeMap<(Instant, u64), PairEvent>,
@@ -99,6 +101,7 @@ impl QuicPair {
             free_at: [Instant::ZERO; 2],
             carry: [0; 2],
             loses: Box::new(|_, _| false),
+            marks: None,
             reads: true,
             event_queue: BTreeMap::new(),
             entries: 0,
@@ -215,6 +218,11 @@ impl QuicPair {
             None => Duration::ZERO,
         };
         self.free_at[side] = begins + takes;
+        let mut packet = packet;
+        let marks = self.marks.as_ref().filter(|_| side == CLIENT && packet.ecn != 0);
+        if marks.is_some_and(|marks| marks.contains(&packet.number)) {
+            packet.ecn = packet::ECN_CE;
+        }
         self.push(begins + takes + self.delay, PairEvent::Arrive(1 - side, packet));
     }
 }

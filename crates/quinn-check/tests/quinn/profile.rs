@@ -3,8 +3,10 @@
 
 use std::fmt::Write as _;
 
+use quic::profile::{PacerBursts, QuicProfile};
 use scenario::{Overrides, load};
 use sim::Scenario;
+use sim::scenario::StackSpec;
 use units::{Duration, Instant};
 
 use crate::meter::SenderMeter;
@@ -87,7 +89,21 @@ bulk = "unlimited"
 "#
     );
     let loaded = load(&text, "quinn-check", &Overrides::default());
-    loaded.unwrap_or_else(|errors| panic!("{errors:?}")).scenario
+    let mut scenario = loaded.unwrap_or_else(|errors| panic!("{errors:?}")).scenario;
+    for host in &mut scenario.hosts {
+        if let StackSpec::Quic(stack) = &mut host.stack {
+            without_search_and_offload(&mut stack.profile);
+        }
+    }
+    scenario
+}
+
+/// quinn-proto runs without path MTU discovery and segmentation offload here (`quinn_world`).
+fn without_search_and_offload(profile: &mut QuicProfile) {
+    profile.mtu_discovery = None;
+    if let PacerBursts::Interval { batch, .. } = &mut profile.bursts {
+        *batch = 1;
+    }
 }
 
 /// Mbit/s of quinn-proto and of a profile, the mean of the seeds.

@@ -114,7 +114,7 @@ impl PacketContents {
             payload: packet.payload(),
             dir: packet.dir,
             ip: packet.ip,
-            ecn: 0,
+            ecn: packet.ecn,
             flags: Flags::NONE,
             transport: TransportHeader::Quic(id),
         }

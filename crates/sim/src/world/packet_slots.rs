@@ -276,10 +276,16 @@ impl PacketSlots {
     pub(super) fn mark(&mut self, id: PacketId) {
         let contents = &mut self.slots[id.0 as usize].contents;
         contents.ecn = packet::ECN_CE;
-        if let TransportHeader::Tcp(header) = contents.transport
-            && let Some(number) = header.cold()
-        {
-            self.cold.get_mut(PacketId(number)).ecn = packet::ECN_CE;
+        match contents.transport {
+            TransportHeader::Tcp(header) => {
+                if let Some(number) = header.cold() {
+                    self.cold.get_mut(PacketId(number)).ecn = packet::ECN_CE;
+                }
+            }
+            TransportHeader::Quic(datagram) => {
+                self.datagrams.get_mut(datagram).ecn = packet::ECN_CE;
+            }
+            _ => {}
         }
     }
 
