@@ -11,7 +11,7 @@ fn mean(cc: &str, jitter: u32) -> f64 {
     let mut scenario = load(&text, "netem-jitter.toml", &Overrides::default()).unwrap().scenario;
     let payload = (1..=5).map(|seed| {
         scenario.seed = seed;
-        sim::run(&scenario, &mut ()).unwrap().flows[0].bytes.get()
+        sim::run(&scenario, &mut record::NullRecorder).unwrap().flows[0].bytes.get()
     });
     payload.sum::<u64>() as f64 / 5.0 / 10.0 / 1_024.0
 }
@@ -41,7 +41,7 @@ fn a_round_trip_of_no_time_counts_as_a_jiffy() {
                 b = { profile = \"linux-6.18\" }\n[[path]]\nfrom = \"a\"\nto = \"b\"\nforward = []\nreturn = []\n\
                 [[flow]]\nname = \"up\"\nfrom = \"a\"\nto = \"b\"\nbulk = \"20kB\"\n";
     let scenario = load(text, "none.toml", &Overrides::default()).unwrap().scenario;
-    let flow = sim::run(&scenario, &mut ()).unwrap().flows.remove(0);
+    let flow = sim::run(&scenario, &mut record::NullRecorder).unwrap().flows.remove(0);
     assert!(flow.finished);
     assert_eq!(flow.min_rtt, Some(units::Duration::from_millis(4)));
 }
