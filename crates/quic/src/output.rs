@@ -17,6 +17,9 @@ use crate::sizes;
 /// Fewest bytes of a packet that fills the rest of the anti-amplification limit. Declared here.
 const MIN_REMAINDER: u32 = 200;
 
+/// Fewest bytes left in a datagram for a packet of a later space: `MIN_PACKET_SPACE` of quinn-proto 0.11.19 and a tag.
+const MIN_PACKET_SPACE: u32 = 103;
+
 impl QuicEndpoint {
     /// Builds the next packet in `slot`, or returns why there is none.
     pub(crate) fn output<R: Recorder>(
@@ -117,7 +120,8 @@ impl QuicEndpoint {
         let eliciting = slot.is_ack_eliciting();
         slot.size = self.overhead(slot);
         let least = self.cfg.profile.least_initial.min(self.datagram);
-        let follows = self.cfg.profile.coalesces && self.follows(space);
+        let end = used + slot.size;
+        let follows = self.cfg.profile.coalesces && self.follows(space, end);
         if (space == Space::Initial || used > 0) && (eliciting || !self.is_server()) && !follows {
             slot.size = slot.size.max(least.saturating_sub(used));
         }
@@ -127,7 +131,7 @@ impl QuicEndpoint {
             // RFC 9001 section 4.9.1.
             self.discard(cx, Space::Initial);
         }
-        if follows || space == Space::Handshake && !self.is_server() && self.connection_ids_due {
+        if follows || space == Space::Handshake && self.follows(space, end) {
             let mut packet = Box::<QuicPacket>::default();
             packet.reset(self.cfg.flow, self.dir(), self.cfg.ip);
             let used = used + slot.size;
@@ -147,15 +151,21 @@ impl QuicEndpoint {
         true
     }
 
-    /// Does a packet of a later space follow that of this one in the datagram?
-    fn follows(&self, space: Space) -> bool {
+    /// Does a packet of a later space follow that of this one, which ends at `end`, in the datagram?
+    fn follows(&self, space: Space, end: u32) -> bool {
+        let room = self.datagram.saturating_sub(end);
         let handshake = &self.spaces[Space::Handshake.index()];
         match space {
             Space::Initial => {
-                self.handshake.has_keys(Space::Handshake)
+                room >= MIN_PACKET_SPACE
+                    && self.handshake.has_keys(Space::Handshake)
                     && (handshake.crypto_out.has_pending(u64::MAX) || handshake.policy.is_due())
             }
-            Space::Handshake => !self.is_server() && self.connection_ids_due,
+            Space::Handshake => {
+                !self.is_server()
+                    && self.connection_ids_due
+                    && room >= self.cfg.profile.connection_ids + MIN_PACKET_SPACE
+            }
             Space::Application => false,
         }
     }

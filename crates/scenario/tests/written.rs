@@ -55,7 +55,7 @@ fn the_c4_tests_are_scenarios() {
         let read = load(&text, &path.to_string_lossy(), &Overrides::default());
         read.unwrap_or_else(|errors| panic!("{errors:?}")).scenario.title
     });
-    assert_eq!(loaded.filter(|title| title.starts_with("C4: ")).count(), 26);
+    assert_eq!(loaded.filter(|title| title.starts_with("C4: ")).count(), 30);
 }
 
 #[test]

@@ -449,7 +449,10 @@ fn pasted_text_is_read_beside_other_files() {
     let untimed: String = packets.lines().map(|line| format!("{}\n", &line[11..])).collect();
     dir.write("untimed.txt", &untimed);
     let report = dir.run(&["diagnose", "untimed.txt"]).ok();
-    assert!(report.contains("pasted text of tcpdump -t") && report.contains("without -t"), "{report}");
+    assert!(
+        report.contains("pasted text of tcpdump -t") && report.contains("without -t"),
+        "{report}"
+    );
     std::fs::create_dir(dir.0.join("texts")).unwrap();
     dir.write("texts/mixed.txt", &mixed);
     let folder = dir.run(&["diagnose", "texts"]).ok();

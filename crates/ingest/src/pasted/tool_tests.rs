@@ -83,7 +83,7 @@ fn views_of_the_host_count_retransmissions() {
         assert_eq!(kinds, [kind], "{text}");
         assert!(said.contains(fact), "{kind}: {said}");
     }
-    assert!(said(bcc).1.contains("host 10.0.0.2"), "{}", said(bcc).1);
+    assert!(said(bcc).1.contains("ping -c 20 10.0.0.2"), "{}", said(bcc).1);
 }
 
 #[test]

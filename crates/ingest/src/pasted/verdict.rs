@@ -318,6 +318,9 @@ fn probes(figures: &Figures) -> Option<PastedCause> {
     )
 }
 
+/// A probe that is slow alone raises the mean of this number by less than its own part.
+const ONE_OF_MANY: f64 = 10.0;
+
 /// A round-trip time far above its least. A full queue also loses probes, so it is before their loss.
 fn queue(figures: &Figures) -> Option<PastedCause> {
     let (least, worst) = figures.rtt_range?;
@@ -325,8 +328,12 @@ fn queue(figures: &Figures) -> Option<PastedCause> {
         return None;
     }
     let text = format!("a queue on the path delays packets: {worst:.1} ms, {least:.1} ms at least");
+    // One slow probe hardly raises the mean of many; a mean that was measured apart says nothing.
+    let is_single = figures
+        .rtt
+        .is_some_and(|(_, mean)| mean > least && (mean - least) * ONE_OF_MANY < worst - least);
     cause(
-        59,
+        if is_single { 57 } else { 59 },
         text,
         vec![format!(
             "ping -i 0.2 {}   (before and during the transfer: bufferbloat raises it)",

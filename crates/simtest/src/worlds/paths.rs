@@ -270,9 +270,22 @@ impl PathGenerator {
 
     fn shaper(&self, random_source: &mut WorldRandom) -> Value {
         let (burst, buffer) = (self.burst(random_source), self.buffer(random_source));
-        let keys =
-            [("rate", random_source.rate(500..=1_000_000)), ("burst", burst), ("buffer", buffer)];
-        table([("shaper", table(keys))])
+        let mut keys = Table::new();
+        keys.insert("rate".into(), random_source.rate(500..=1_000_000));
+        keys.insert("buffer".into(), buffer);
+        if random_source.once_in(3) {
+            // The bucket holds a packet in cells of 48 bytes.
+            let burst = self.largest * random_source.magnitude(2..=64) + 1_000;
+            keys.insert("burst".into(), size(burst));
+            for (key, value) in [("header", 14), ("mpu", 64), ("cell", 48), ("cell_overhead", 5)] {
+                if random_source.once_in(2) {
+                    keys.insert(key.into(), value.into());
+                }
+            }
+        } else {
+            keys.insert("burst".into(), burst);
+        }
+        table([("shaper", Value::Table(keys))])
     }
 }
 

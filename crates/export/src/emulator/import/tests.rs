@@ -143,7 +143,7 @@ fn the_class_of_all_packets_counts() {
     assert_eq!(forward(script), [shaper]);
     let some = script.replace("ip dst 0.0.0.0/0", "ip dst 10.0.0.1");
     // Packets that the filter does not select have the default class.
-    let gigabit = shaper.replace("8000000", "1000000000").replace("4500B", "3100B");
+    let gigabit = shaper.replace("8000000", "1000000000").replace("4514B", "3114B");
     assert_eq!(forward(&some), [gigabit]);
     assert!(import(&some).unwrap().contains("class 1a:1: for the packets that no filter selects"));
     let default = script.replace("default 1\n", "default 104\n");
