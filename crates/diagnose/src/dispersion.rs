@@ -150,7 +150,7 @@ mod tests {
     const MSS: u64 = 1_000;
     const RTT: Duration = Duration::from_millis(40);
 
-    /// Ten flights of so many pairs of segments, 1 ms a pair, every 40 ms, from flight `of` and `total` bytes on.
+    /// Ten flights of a number of pairs of segments, 1 ms a pair, every 40 ms, from flight `of` and `total` bytes on.
     fn flights((of, mut total): (u64, u64), pairs: u64, after: Dispersion) -> Dispersion {
         let mut found = after;
         for flight in 0..10 {
