@@ -325,10 +325,10 @@ impl ExchangeLog {
                     if dir == Dir::Reverse {
                         self.budget.first_byte.add(wait);
                     }
-                    let travelled = peer.map_or(Duration::ZERO, |peer| {
-                        let trip = trip_to(dir, Some(own), Some(peer), start.distances);
-                        let arrived = peer.prompt_ack_here().since(since.at);
-                        trip.map_or(Duration::ZERO, |trip| arrived.saturating_sub(trip)).min(length)
+                    let trip = trip_to(dir, Some(own), peer, start.distances);
+                    let arrived = peer.map(|peer| peer.prompt_ack_here().since(since.at));
+                    let travelled = arrived.zip(trip).map_or(Duration::ZERO, |(arrived, trip)| {
+                        arrived.saturating_sub(trip).min(length)
                     });
                     self.budget.add(ExchangeShare::Transfer, travelled);
                     let thinks = LongestWait { length: length - travelled, ..wait };

@@ -83,7 +83,7 @@ pub struct FlowAnalysis {
     /// Events at the sender, at most
     /// [`AnalysisSettings::turns`](crate::AnalysisSettings::turns).
     pub turns: Vec<SenderEvent>,
-    /// Duplicate ACKs show that SACK is not in use.
+    /// Duplicate ACKs show that SACK is not in use, and no SYNs that it is.
     pub duplicates_without_sack: bool,
     /// Timestamps were negotiated.
     pub stamps: bool,
@@ -220,7 +220,8 @@ impl FlowAnalysis {
             rounds_per_entry: course.rounds.each,
             dispersion: course.dispersion,
             turns: course.turns,
-            duplicates_without_sack: half.is_repaired_without_sack(),
+            duplicates_without_sack: half.is_repaired_without_sack()
+                && !agreed(|syn| syn.options.sack_permitted),
             stamps: agreed(|syn| syn.stamps),
             episodes: course.episodes,
             rounds: course.rounds.finish(),

@@ -85,9 +85,10 @@ pub(crate) fn blame(
     if episode.trigger == RecoveryTrigger::Probe || (timer && at_end) {
         return LostTimeCause::TailLoss;
     }
-    // Where most of the flight arrived, the path was not silent: the repair of single losses failed.
+    // Where most of the flight arrived, the path was not silent: the repair of single losses failed. What is not repaired
+    // yet says nothing of that.
     let lost = episode.retransmitted - episode.spurious;
-    if timer && lost * flow.mss * 2 >= episode.flight {
+    if timer && (!episode.over || lost * flow.mss * 2 >= episode.flight) {
         return LostTimeCause::Timeout;
     }
     let base = path.base_rtt.unwrap_or_default();
@@ -145,9 +146,12 @@ mod tests {
             flight: 40_000,
             window: 40_000,
             sent_above: 40_000,
+            over: true,
             ..RecoveryEpisode::new(RecoveryTrigger::Timer, start, 1)
         };
         assert_eq!(blame(&of(30), &flow, &path), LostTimeCause::Timeout);
         assert_eq!(blame(&of(4), &flow, &path), LostTimeCause::Random);
+        let unanswered = RecoveryEpisode { over: false, ..of(1) };
+        assert_eq!(blame(&unanswered, &flow, &path), LostTimeCause::Timeout);
     }
 }

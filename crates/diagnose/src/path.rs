@@ -67,7 +67,7 @@ impl PathEstimate {
         Self {
             base_rtt,
             data_rtt,
-            rate: of_path.map(|rate| at_best(flow, base, rate).max(mean_rate(flow))),
+            rate: of_path.map(|rate| at_best(flow, base, rate).max(carried_rate(flow))),
             share,
             burst_rate: bursts.filter(|_| !is_spaced_on_way_back(flow)).map(|rates| rates.most),
             queue: longest.saturating_sub(base_rtt.unwrap_or_default()),
@@ -178,7 +178,8 @@ fn busy_rate(flow: &FlowAnalysis, base: Duration) -> Option<f64> {
 const SUSTAINED_ROUNDS: usize = 6;
 const SUSTAINED_SEGMENTS: u64 = 40;
 const SUSTAINED_EXCESS: f64 = 1.25;
-/// Least segments of two rounds in a row that both had a throughput: one ACK more or less is a tenth of each.
+/// Least segments of two rounds in a row that both had a throughput: an ACK of two segments more or less is a fifth of
+/// each, which is less than that excess.
 const PAIR_SEGMENTS: u64 = 20;
 
 /// The `rate` of the bottleneck, or the highest sustained throughput if that is clearly more: the bottleneck carried it.
@@ -222,10 +223,19 @@ fn is_spaced_on_way_back(flow: &FlowAnalysis) -> bool {
     flow.point != CapturePoint::Receiver && waited * OFTEN >= flow.rounds.len().max(1)
 }
 
-/// The mean rate in bytes of payload per second while the sender was at work: the path carried it.
+/// The mean rate in bytes of payload per second while the sender was at work.
 fn mean_rate(flow: &FlowAnalysis) -> f64 {
     let at_work: Duration = flow.rounds.iter().map(|r| r.length() - r.of(TimeUse::Idle)).sum();
     flow.bytes as f64 * 1e9 / at_work.as_nanos().max(1) as f64
+}
+
+/// A rate that the path carried: the mean of a sender at work. Elsewhere a rest hides a part of the way of the data
+/// before it, so all time counts.
+fn carried_rate(flow: &FlowAnalysis) -> f64 {
+    let is_hidden = flow.point != CapturePoint::Sender;
+    let rest = |round: &Round| if is_hidden { Duration::ZERO } else { round.of(TimeUse::Idle) };
+    let time: Duration = flow.rounds.iter().map(|round| round.length() - rest(round)).sum();
+    if time.is_zero() { 0.0 } else { flow.bytes as f64 * 1e9 / time.as_nanos() as f64 }
 }
 
 /// Bottleneck rate from the spacing of bursts. The distribution has an edge: the most frequent rate
@@ -307,5 +317,24 @@ mod tests {
         let flow = FlowAnalysis { mss: MSS, bytes, rounds, ..FlowAnalysis::empty(start, start) };
         let rate = at_best(&flow, BASE, 500_000.0);
         assert!((rate - 2e6).abs() < 1.0, "{rate}");
+    }
+
+    /// At the sender a rest carries nothing; elsewhere it may hide the way of what was sent before it.
+    #[test]
+    fn a_path_carries_at_least_the_mean() {
+        let mut round = queued(20, 10);
+        round.time_by_use[TimeUse::Idle as usize] = BASE;
+        let start = Instant::ZERO;
+        let flow = |point| FlowAnalysis {
+            point,
+            mss: MSS,
+            bytes: 20 * MSS,
+            rounds: vec![round],
+            ..FlowAnalysis::empty(start, start)
+        };
+        assert_eq!(carried_rate(&flow(CapturePoint::Sender)), 1e6);
+        assert_eq!(carried_rate(&flow(CapturePoint::Receiver)), 5e5);
+        let empty = FlowAnalysis { rounds: Vec::new(), ..flow(CapturePoint::Sender) };
+        assert_eq!(carried_rate(&empty), 0.0);
     }
 }

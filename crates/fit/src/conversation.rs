@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use diagnose::CapturedPacket;
 use packet::{Dir, Flags};
 
-use crate::losses::SequenceUnwrapper;
+use crate::losses::{MOST_MERGED, SequenceUnwrapper};
 
 /// Most messages that are reproduced.
 const MOST_MESSAGES: usize = 4_000;
@@ -21,8 +21,6 @@ const MOST_ASKED: u64 = 64;
 const FEWEST_ASKED: u64 = 4;
 /// One message of this number may overlap with one of the peer.
 const TURNS: u64 = 20;
-/// Most segments of one captured packet: of 64 KiB (TSO, GRO).
-const MOST_MERGED: u64 = 128;
 /// Part of the gaps of segments that are shorter than those of a link that sends one after another: one of this number.
 const SENDING: usize = 4;
 /// Shortest wait in ns that is the application's and not of the host.

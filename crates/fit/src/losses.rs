@@ -114,7 +114,7 @@ const MOST_MISSING: u16 = 4_096;
 /// Longer silences are timeouts: the shortest of Linux.
 const SILENT: u64 = 200_000_000;
 /// Most segments of a packet of 64 KiB, and most packets of a gap that are listed.
-const MOST_MERGED: u64 = 128;
+pub(crate) const MOST_MERGED: u64 = 128;
 const MOST_LISTED: usize = 4_096;
 /// Maximum length of the packet that a D-SACK reports.
 const LONGEST: u64 = 1 << 16;

@@ -5,7 +5,7 @@
 //! of this and of other transfers of the capture between the same hosts.
 //!
 //! Cost: the time in which the bottleneck was busy, times the share of the others: alone, the same
-//! bytes would have taken that much less.
+//! bytes would have taken that much less. Of a step in the rate that explains nearly all of it, the larger of both costs.
 
 use units::Duration;
 

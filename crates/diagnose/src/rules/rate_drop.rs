@@ -65,8 +65,9 @@ impl RateDrop {
         let path = &case.course.path;
         let (base, best) = (path.data_rtt?, path.rate?);
         // Without SACK a recovery repairs a packet a round trip, whatever the path carries.
+        let has_no_sack = case.has_no_sack();
         let is_repair =
-            |round: &Round| case.has_no_sack() && round.of(TimeUse::Recovery) * 2 >= round.length();
+            |round: &Round| has_no_sack && round.of(TimeUse::Recovery) * 2 >= round.length();
         let is_at_work = |round: &&Round| {
             let is_used = round.of(TimeUse::Idle).is_zero() && !round.length().is_zero();
             is_used && round.sent > 0 && !is_repair(round)
@@ -83,7 +84,6 @@ impl RateDrop {
         let (last, _) = sums.enumerate().max_by(|a, b| a.1.total_cmp(&b.1))?;
         let (before, after) = rounds.split_at(last + 1);
         let now = rate_of(after);
-        let is_busy = |round: &&&Round| busy(round, base, flow.mss);
         let time_of = |part: &[DeliveredRound]| part.iter().map(|one| one.1).sum::<u64>();
         let is_step = before.len() >= FEWEST
             && after.len() >= FEWEST
@@ -92,6 +92,7 @@ impl RateDrop {
             && is_steady(after);
         let at = found.get(last + 1).filter(|_| is_step)?;
         // Recoveries between busy rounds are times of a full path; alone they are those of a sender that repairs losses.
+        let is_busy = |round: &&&Round| busy(round, base, flow.mss);
         let is_full =
             |round: &&&Round| is_busy(round) || round.of(TimeUse::Recovery) * 2 >= round.length();
         let time_in = |rounds: &mut dyn Iterator<Item = &&Round>| -> u64 {

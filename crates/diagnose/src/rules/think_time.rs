@@ -17,7 +17,7 @@ pub(super) const MIN_TURNS: u64 = 3;
 const MIN_CLIENT_TURNS: u64 = 5;
 /// Shortest mean think time: half of the 0.1 s that a person perceives as no delay at all.
 const MIN_MEAN: Duration = Duration::from_millis(50);
-/// The same of a client between bulk data, for which a program waits: a tick of a slow timer.
+/// The same of a client between bulk data, for which a program waits: a tick of a clock of 100 Hz.
 const MIN_BULK_MEAN: Duration = Duration::from_millis(10);
 /// Longest mean think time of a server. Long polls and heartbeats take longer.
 pub(super) const MAX_SERVER_MEAN: Duration = Duration::from_secs(10);
