@@ -332,9 +332,10 @@ mod tests {
             rounds: vec![round],
             ..FlowAnalysis::empty(start, start)
         };
-        assert_eq!(carried_rate(&flow(CapturePoint::Sender)), 1e6);
-        assert_eq!(carried_rate(&flow(CapturePoint::Receiver)), 5e5);
+        let near = |flow: &FlowAnalysis, rate: f64| (carried_rate(flow) - rate).abs() < 1.0;
+        assert!(near(&flow(CapturePoint::Sender), 1e6));
+        assert!(near(&flow(CapturePoint::Receiver), 5e5));
         let empty = FlowAnalysis { rounds: Vec::new(), ..flow(CapturePoint::Sender) };
-        assert_eq!(carried_rate(&empty), 0.0);
+        assert!(near(&empty, 0.0));
     }
 }
