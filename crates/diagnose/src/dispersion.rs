@@ -4,17 +4,17 @@
 //! to flow control", SIGCOMM 1991), and their ACKs keep the spacing. Single gaps are noise
 //! (Dovrolis, Ramanathan, Moore, "What do packet dispersion techniques measure?", INFOCOM 2001), so
 //! a sample spans at least four gaps and eight segments, and less than half an RTT to exclude the
-//! pause between two flights. Flights that are never so long are sampled over two gaps and four segments, as
-//! long as there is no better sample. The samples go into a histogram over the logarithm of the rate,
+//! pause between two flights. Flights that are never so long are sampled over two gaps and four segments, or pair by
+//! pair, as long as there is no better sample: that most pairs are as far apart is all that then tells rate from noise.
+//! The samples go into a histogram over the logarithm of the rate,
 //! weighted by bytes.
 
 use units::{Duration, Instant};
 
 /// Deliveries in the ring.
 const RING: usize = 32;
-/// Least gaps and segments of a sample, and of one of short flights.
-const LONG: (usize, u64) = (4, 8);
-const SHORT: (usize, u64) = (2, 4);
+/// Least gaps and segments of a sample, of one of short flights, and of one of a pair; the best first.
+const SAMPLES: [(usize, u64); 3] = [(4, 8), (2, 4), (1, 1)];
 const SUB: u64 = 16;
 /// Smallest and largest rate of the histogram: 2^10 and 2^36 bytes per second.
 const LOW: u32 = 10;
@@ -39,8 +39,8 @@ pub(crate) struct Dispersion {
     next: usize,
     bins: Vec<u64>,
     total: u64,
-    /// A sample was of a long flight: those of short ones count no more.
-    has_long: bool,
+    /// The best of [`SAMPLES`] so far, by its number: worse ones count no more.
+    best: Option<usize>,
 }
 
 impl Dispersion {
@@ -59,21 +59,14 @@ impl Dispersion {
             self.ring[self.next] = (at, total);
             self.next = (self.next + 1) % RING;
         }
-        match self.sample(LONG, mss, rtt) {
-            Some(rate) => {
-                if !core::mem::replace(&mut self.has_long, true) {
-                    self.bins.fill(0);
-                    self.total = 0;
-                }
-                self.count(rate, bytes);
-            }
-            None if self.has_long => {}
-            None => {
-                if let Some(rate) = self.sample(SHORT, mss, rtt) {
-                    self.count(rate, bytes);
-                }
-            }
+        let kinds = 0..=self.best.unwrap_or(SAMPLES.len() - 1);
+        let sample = |kind: usize| Some((kind, self.sample(SAMPLES[kind], mss, rtt)?));
+        let Some((kind, rate)) = kinds.into_iter().find_map(sample) else { return };
+        if self.best.replace(kind).is_some_and(|before| kind < before) {
+            self.bins.fill(0);
+            self.total = 0;
         }
+        self.count(rate, bytes);
     }
 
     /// The rate of the shortest run of deliveries up to the newest with these gaps and segments; `None` if it spans half a
@@ -106,7 +99,7 @@ impl Dispersion {
             usual: self.mode()?,
             median: self.quantile(0.5)?,
             most: self.quantile(0.9)?,
-            of_short_flights: !self.has_long,
+            of_short_flights: self.best != Some(0),
         })
     }
 
@@ -161,6 +154,19 @@ mod tests {
             }
         }
         found
+    }
+
+    /// A window of six segments whose ACKs, of two each, spread over the round trip: only pairs follow one another.
+    #[test]
+    fn pairs_of_segments_show_the_rate_where_flights_are_no_longer() {
+        let mut found = Dispersion::default();
+        for packet in 0..60 {
+            let at = Instant::from_nanos(packet / 2 * 13_000_000 + packet % 2 * 5_000_000);
+            found.delivered(at, MSS, (packet + 1) * MSS, MSS, RTT);
+        }
+        let rates = found.rates().expect("packets of a pair are 5 ms apart");
+        assert!(rates.of_short_flights && is_near(rates.usual, 2e5), "{rates:?}");
+        assert!(is_near(rates.most, 2e5), "{rates:?}");
     }
 
     fn is_near(rate: f64, expected: f64) -> bool {

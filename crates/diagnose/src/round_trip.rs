@@ -24,6 +24,8 @@ pub(crate) struct RoundTrip {
     /// Smoothed as RFC 6298 does.
     pub(crate) smoothed: Option<Duration>,
     pub(crate) samples: u64,
+    /// Round trip of the last data that were acknowledged in order, and when the sender had their ACK.
+    pub(crate) of_front: Option<(Duration, Instant)>,
     /// What the round trip to the sender is at most, by the first data.
     bound: Option<Duration>,
     min_to_receiver: Option<Duration>,

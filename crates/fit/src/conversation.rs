@@ -33,6 +33,8 @@ const AT_ONCE: u64 = 10_000_000;
 const DELAYED_ACK: u64 = 200_000_000;
 /// Times that a message of this size, and no larger one, is repeated: a request.
 const FEWEST_REQUESTS: usize = 3;
+/// One message of this number may be of the peer of a host that takes no turns.
+const ONE_SIDED: usize = 8;
 
 /// One message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,6 +56,8 @@ pub struct Conversation {
     pub held: u64,
     /// Window of the application of the host that sends more, in bytes.
     pub window: Option<u64>,
+    /// Of a batch of requests, the longest wait of the server for one of them, in ns.
+    pub longest_wait: Option<u64>,
 }
 
 /// Round trips in ns from the capture point to both hosts, by [`Dir`] of what the host sends.
@@ -196,7 +200,7 @@ impl Conversation {
             // The largest flight, unless it is not that of the window.
             if flight.abs_diff(window) * 4 <= window { flight } else { window }
         });
-        Some(Self { messages, held, window })
+        Some(Self { messages, held, window, longest_wait: None })
     }
 
     /// Bytes of one host.
@@ -220,31 +224,99 @@ impl Conversation {
         other
     }
 
-    /// The same with all requests at once, and all responses after them, with the sum of the waits: what precedes the first message of the size
-    /// that the client sends most often is the opening, and stays.
+    /// The same with all requests at once, and all responses after them. The client waits as before its first request,
+    /// and the server as for all of them: whether it works at one after the other, [`Self::served_together`] leaves open.
+    /// What precedes the first request is the opening, and stays.
     #[must_use]
     pub fn batched(&self) -> Self {
-        let mut sizes: Vec<u64> =
-            self.messages.iter().filter(|one| one.by_client).map(|one| one.bytes).collect();
-        sizes.sort_unstable();
-        let usual = sizes.chunk_by(|one, other| one == other).max_by_key(|same| same.len());
-        let usual = usual.filter(|same| same.len() >= FEWEST_REQUESTS).map(|same| same[0]);
-        let is_usual = |one: &Message| one.by_client && Some(one.bytes) == usual;
-        let first = self.messages.iter().position(is_usual).unwrap_or(0);
-        let (opening, rest) = self.messages.split_at(first);
+        let mut other = self.batched_with_waits();
+        let (first, batch) = (self.first_request(), other.messages.len());
+        let rest = &self.messages[first..];
+        let of_host = |by_client| move |one: &&Message| one.by_client == by_client;
+        if let Some(own) = rest.iter().find(of_host(true)) {
+            let of_batch = &mut other.messages[first.min(batch)..];
+            of_batch.iter_mut().filter(|one| one.by_client).for_each(|one| one.after = own.after);
+        }
+        other.longest_wait = rest.iter().filter(of_host(false)).map(|one| one.after).max();
+        other
+    }
+
+    /// The same with all requests at once that both hosts wait for as long as for all of them: what the round trips cost.
+    #[must_use]
+    pub fn batched_with_waits(&self) -> Self {
+        let (opening, rest) = self.messages.split_at(self.first_request());
         let mut messages = opening.to_vec();
         // In the order in which both hosts begin.
         let starts = rest.first().is_some_and(|one| one.by_client);
         for by_client in [starts, !starts] {
             let of_host = || rest.iter().filter(|one| one.by_client == by_client);
             let bytes = of_host().map(|one| one.bytes).sum();
-            let after = of_host().map(|one| one.after).sum();
+            let after = of_host().map(|one| one.after).fold(0, u64::saturating_add);
             if bytes > 0 {
                 messages.push(Message { by_client, bytes, after });
             }
         }
         Self { messages, ..self.clone() }
     }
+
+    /// The same with a server that works at all requests of a batch together: it waits as long as for one of them. `None`
+    /// if there is no batch, or nothing else.
+    #[must_use]
+    pub fn served_together(&self) -> Option<Self> {
+        let longest = self.longest_wait?;
+        let mut other = self.clone();
+        let last = other.messages.iter_mut().rfind(|one| !one.by_client)?;
+        if last.after <= longest {
+            return None;
+        }
+        last.after = longest;
+        Some(other)
+    }
+
+    /// Number of the first message with a request: of the size that the client sends most often, or one that the server
+    /// answers with as many bytes as most of these, for the first may be in the last message of the opening.
+    fn first_request(&self) -> usize {
+        let messages = &self.messages;
+        let of_client = |one: &&Message| one.by_client;
+        let Some(request) = most_usual(messages.iter().filter(of_client)) else { return 0 };
+        let is_request = |one: &Message| one.by_client && one.bytes == request;
+        let first = messages.iter().position(is_request).unwrap_or(0);
+        let pairs =
+            || messages.windows(2).filter(|pair| is_request(&pair[0]) && !pair[1].by_client);
+        let Some(answer) = most_usual(pairs().map(|pair| &pair[1])) else { return first };
+        match first.checked_sub(2).map(|before| &messages[before..first]) {
+            Some([asked, answered])
+                if asked.by_client
+                    && asked.bytes > request
+                    && !answered.by_client
+                    && answered.bytes == answer =>
+            {
+                first - 2
+            }
+            _ => first,
+        }
+    }
+
+    /// Bytes of the host that sends less, if the connection ends with its message, whose end it waits for.
+    pub fn answer(&self, by_client: bool) -> Option<u64> {
+        let is_last = self.messages.last().is_some_and(|one| one.by_client != by_client);
+        is_last.then(|| self.bytes(!by_client))
+    }
+
+    /// Whether nearly all messages are of one host: it takes no turns with its peer.
+    pub fn is_one_sided(&self) -> bool {
+        let of_client = self.messages.iter().filter(|one| one.by_client).count();
+        let fewer = of_client.min(self.messages.len() - of_client);
+        self.window.is_none() && fewer * ONE_SIDED <= self.messages.len()
+    }
+}
+
+/// The size of most of these messages, if a few have it.
+fn most_usual<'m>(messages: impl Iterator<Item = &'m Message>) -> Option<u64> {
+    let mut sizes: Vec<u64> = messages.map(|one| one.bytes).collect();
+    sizes.sort_unstable();
+    let usual = sizes.chunk_by(|one, other| one == other).max_by_key(|same| same.len());
+    usual.filter(|same| same.len() >= FEWEST_REQUESTS).map(|same| same[0])
 }
 
 impl Builder {

@@ -1,7 +1,8 @@
 //! When data were delivered, and when nothing was.
 
-use diagnose::Analysis;
+use diagnose::{Analysis, CapturedPacket};
 use packet::{Dir, Flags};
+use units::Instant;
 
 use crate::losses::SequenceUnwrapper;
 
@@ -27,6 +28,23 @@ pub(crate) fn held(analysis: &Analysis, dir: Dir, rtt: u64) -> Option<(u64, u64)
     }
     let start = analysis.first.as_nanos();
     longest.map(|(sent, back)| (sent - start, back - start - rtt))
+}
+
+/// When the last new data of this direction were captured; `None` without data.
+pub(crate) fn last_data(packets: &[CapturedPacket], dir: Dir) -> Option<Instant> {
+    let mut stream = SequenceUnwrapper::default();
+    let mut last: Option<(u64, Instant)> = None;
+    for packet in packets {
+        let segment = &packet.segment;
+        if segment.dir != dir || segment.payload == 0 {
+            continue;
+        }
+        let end = stream.place(segment.seq.0) + u64::from(segment.payload);
+        if last.is_none_or(|last| end > last.0) {
+            last = Some((end, packet.at));
+        }
+    }
+    last.map(|last| last.1)
 }
 
 /// Returns the bytes of the stream acknowledged over time. The stream begins after the SYN, or with

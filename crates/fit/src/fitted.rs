@@ -11,7 +11,7 @@ use units::Duration;
 
 use crate::bottleneck::{BurstRate, DeliveryClock};
 use crate::conversation::SenderLimits;
-use crate::delivery::{delivered, held};
+use crate::delivery::{delivered, held, last_data};
 use crate::losses::lost_of_full_queue;
 use crate::opening::window_field;
 use crate::peaks::is_level;
@@ -429,7 +429,10 @@ impl PathFit {
         let is_of_handshake =
             opened && !is_ambiguous && of_handshake.is_some_and(|rtt| rtt <= base + base / 100);
         let begin = if opened { flow.span.0 } else { flow.first_data.0 };
-        let time = flow.last_delivery.since(begin).as_nanos();
+        let answer = conversation.as_ref().and_then(|one| one.answer(flow.dir == Dir::Forward));
+        let answered = answer.and_then(|_| last_data(packets, flow.dir.reversed()));
+        let end = answered.map_or(flow.last_delivery, |at| at.max(flow.last_delivery));
+        let time = end.since(begin).as_nanos();
         let goodput = flow.bytes as f64 * 8e9 / time.max(1) as f64;
         let reads = is_read_slowly.then_some(goodput as u64);
         if let Some(window) = window {
@@ -457,7 +460,7 @@ impl PathFit {
         if let WritePattern::Paced(bytes, every) = writes {
             reported("application", format!("it writes {bytes} B every {} us", every / 1_000));
         }
-        if let Some(Conversation { messages, window, held }) = &conversation {
+        if let Some(Conversation { messages, window, held, .. }) = &conversation {
             let [window, held] = [
                 window.map(|window| format!(", within a window of the application of {window} B")),
                 (*held > 0).then(|| format!("; Nagle's algorithm held {held} segments")),

@@ -2,7 +2,7 @@
 
 use packet::Dir;
 
-use crate::{Basis, LossPattern, PathFit, QuicFit, WordError};
+use crate::{Basis, Conversation, LossPattern, PathFit, QuicFit, WordError};
 
 /// What a recording leaves open about its path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,6 +13,8 @@ pub enum PathDoubt {
     Queue,
     /// Others share the queue: whose packets it drops is chance.
     Others,
+    /// How a server works at many requests at once: one after the other, or together.
+    Service,
 }
 
 /// A queue of a path that holds little, in bytes.
@@ -53,6 +55,10 @@ pub trait FittedTransfer: Send + Sync {
     fn starts_with_data(&self) -> bool;
     /// How much earlier the recording has a delivery than the sender.
     fn ahead(&self) -> u64;
+    /// Bytes that the sender's peer sends it, if the transfer ends with the last of them.
+    fn answer(&self) -> Option<u64> {
+        None
+    }
     /// Whether a scenario of other senders draws at random.
     fn is_random(&self) -> bool;
     /// Whether the queue of the path was seen full.
@@ -116,6 +122,10 @@ impl FittedTransfer for PathFit {
         }
     }
 
+    fn answer(&self) -> Option<u64> {
+        self.conversation.as_ref()?.answer(self.dir == Dir::Forward)
+    }
+
     fn is_random(&self) -> bool {
         !self.losses.packets.is_empty()
     }
@@ -158,6 +168,10 @@ impl FittedTransfer for PathFit {
                 let buffer = Some((products * product).max(LEAST_QUEUE).max(seen));
                 others.push((PathDoubt::Queue, Box::new(Self { buffer, ..self.clone() })));
             }
+        }
+        if let Some(together) = self.conversation.as_ref().and_then(Conversation::served_together) {
+            let other = Self { conversation: Some(together), ..self.clone() };
+            others.push((PathDoubt::Service, Box::new(other)));
         }
         if let (Some(buffer), false) = (self.buffer, self.beside.is_empty()) {
             // A packet more or less decides whose is dropped, and so does a little less time for each.

@@ -151,7 +151,11 @@ impl PathFit {
             "application.server_waits" => self.with_waits(false, value)?,
             "application.batch" => match value {
                 "true" => Self { conversation: Some(self.messages()?.batched()), ..self.clone() },
-                _ => return Err(WordError::Value("true")),
+                "same-waits" => {
+                    let conversation = Some(self.messages()?.batched_with_waits());
+                    Self { conversation, ..self.clone() }
+                }
+                _ => return Err(WordError::Value("true, or same-waits")),
             },
             "application.window" => {
                 let wrong = WordError::Value("a size: 128KiB");

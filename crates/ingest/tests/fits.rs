@@ -116,7 +116,12 @@ prop_compose! {
         window in option::of(1..=1_u64 << 40),
     ) -> Conversation {
         let message = |(by_client, bytes, after)| Message { by_client, bytes, after };
-        Conversation { messages: messages.into_iter().map(message).collect(), held, window }
+        Conversation {
+            messages: messages.into_iter().map(message).collect(),
+            held,
+            window,
+            longest_wait: None,
+        }
     }
 }
 

@@ -204,6 +204,7 @@ impl FittedPath<'_> {
             let key = match doubt {
                 PathDoubt::Rate => "link.rate=",
                 PathDoubt::Queue | PathDoubt::Others => BUFFER,
+                PathDoubt::Service => return false,
             };
             changes.iter().any(|change| change.contains(key))
         };

@@ -78,12 +78,24 @@ pub struct DeliveryCurve {
     from_data: bool,
     origin: u64,
     last: Option<(u64, u64)>,
+    /// Bytes of the peer with which the transfer ends, the first of them on the wire, and when the sender had the last.
+    answer: Option<u64>,
+    first_of_peer: Option<SeqNum>,
+    answered: Option<u64>,
 }
 
 impl DeliveryCurve {
     pub(crate) fn new(fitted: &dyn FittedTransfer) -> Self {
         let from_data = fitted.starts_with_data();
-        Self { bytes: fitted.bytes(), from_data, ..Self::default() }
+        let (bytes, answer) = (fitted.bytes(), fitted.answer());
+        Self { bytes, from_data, answer, ..Self::default() }
+    }
+
+    /// The sender has `upto` bytes of its peer.
+    fn on_received(&mut self, at: Instant, upto: u64) {
+        if self.answer.is_some_and(|all| upto >= all) && self.answered.is_none() {
+            self.answered = Some(at.as_nanos().saturating_sub(self.origin));
+        }
     }
 
     /// `una` is acknowledged; the congestion window, if known.
@@ -109,7 +121,8 @@ impl DeliveryCurve {
         curve.extend(self.last);
         let ahead = fitted.ahead();
         curve.iter_mut().for_each(|point| point.0 = point.0.saturating_sub(ahead));
-        let (time, bytes) = curve.last().copied().unwrap_or((1, 0));
+        let (delivered, bytes) = curve.last().copied().unwrap_or((1, 0));
+        let time = delivered.max(self.answered.unwrap_or(0).saturating_sub(ahead));
         (course(bytes, time), TransferProgress { delivered: curve, windows: self.windows })
     }
 }
@@ -125,6 +138,7 @@ impl Recorder for DeliveryCurve {
                 // The end of the stream has a number too.
                 self.on_acked(at, una.0.min(self.bytes.max(1)), window);
             }
+            (0, Event::AppRead { total, .. }) => self.on_received(at, total.0),
             (0, Event::Sent { len: 1.., .. }) if self.from_data && self.origin == 0 => {
                 self.origin = at.as_nanos();
             }
@@ -156,7 +170,17 @@ impl Observer for DeliveryCurve {
             } else if segment.payload > 0 && self.from_data && self.origin == 0 {
                 self.origin = at.as_nanos();
             }
-        } else if let Some(first) = self.first
+            return;
+        }
+        if segment.flags.has(Flags::SYN) {
+            self.first_of_peer = Some(SeqNum(segment.seq.0.wrapping_add(1)));
+        } else if let (1.., Some(first)) = (segment.payload, self.first_of_peer) {
+            let newest = Offset(self.answer.unwrap_or(0));
+            let start = segment.seq.near(first, newest);
+            let end = start.map(|start| start.0 + u64::from(segment.payload));
+            end.into_iter().for_each(|end| self.on_received(at, end));
+        }
+        if let Some(first) = self.first
             && segment.flags.has(Flags::ACK)
         {
             let newest = Offset(self.last.map_or(0, |last| last.1));

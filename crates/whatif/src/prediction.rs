@@ -52,7 +52,7 @@ pub(crate) fn prediction(basis: &PredictionBasis<'_>) -> (f64, Prediction) {
     let is_far = |time: f64| (centre_s - time).abs() > time * MAX_FIGURE_RANGE * ROUNDING;
     let doubt = others.iter().find(|&&(doubt, time)| match doubt {
         PathDoubt::Others => is_wide((time, time)),
-        PathDoubt::Rate | PathDoubt::Queue => is_far(time),
+        PathDoubt::Rate | PathDoubt::Queue | PathDoubt::Service => is_far(time),
     });
     let own_error = || {
         format!(
@@ -72,6 +72,9 @@ pub(crate) fn prediction(basis: &PredictionBasis<'_>) -> (f64, Prediction) {
         let why = match doubt {
             PathDoubt::Rate => "the rate of the bottleneck was not seen: it may be higher",
             PathDoubt::Queue => "the queue was never seen full: it may be short",
+            PathDoubt::Service => {
+                "the server may work at the requests one after the other, or at all together"
+            }
             PathDoubt::Others => {
                 "whose packets the shared queue drops is chance: the range of seven paths"
             }

@@ -1,8 +1,8 @@
 //! QUIC transfers, from the log of their sender.
 
 use fit::{
-    Basis, FitError, FittedTransfer, LossPattern, PathDoubt, QuicFit, RecordedTransfer,
-    ReorderingFit, WordError,
+    Basis, Conversation, FitError, FittedTransfer, LossPattern, PathDoubt, QuicFit,
+    RecordedTransfer, ReorderingFit, WordError,
 };
 use ingest::diagnosis::Validity;
 use ingest::inputs::QuicConnection;
@@ -156,6 +156,10 @@ impl FittedTransfer for LoggedTransfer {
                 let buffer = Some((products * product).max(LEAST_QUEUE));
                 others.push((PathDoubt::Queue, with(QuicFit { buffer, ..fit.clone() })));
             }
+        }
+        if let Some(together) = fit.conversation.as_ref().and_then(Conversation::served_together) {
+            let conversation = Some(together);
+            others.push((PathDoubt::Service, with(QuicFit { conversation, ..fit.clone() })));
         }
         others
     }

@@ -357,7 +357,11 @@ fn cures(found: &TriedFinding, fitted: &PathFit, best: &BestSender<'_>) -> Vec<C
         }
         ("CC501", "round-trips") => {
             let what = "application: all requests at once";
-            vec![Cure::described(what, "application.batch=true").removing()]
+            // What both hosts wait between them is no cost of the round trips.
+            vec![
+                Cure::described(what, "application.batch=true"),
+                Cure::cost("application.batch=same-waits"),
+            ]
         }
         ("CC501", _) => {
             vec![
@@ -454,7 +458,10 @@ fn of_losses(
         let set = format!("{QUEUE}{longer}B");
         (longer > buffer).then(|| Cure::described(&what, set).removing())
     });
-    [lossless, of_requests, queue, bbr].into_iter().flatten().collect()
+    // Nothing is wrong with the length of another: its losses cost what a sender that never fills it saves.
+    let endless = (fitted.buffer.is_some() && queue.is_none())
+        .then(|| Cure::cost(&format!("{QUEUE}{MOST_BUFFER}B")));
+    [lossless, of_requests, queue, endless, bbr].into_iter().flatten().collect()
 }
 
 /// The RACK stack of FreeBSD in place of its base stack, which has neither that nor tail loss probes.

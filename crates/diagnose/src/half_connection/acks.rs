@@ -85,6 +85,9 @@ impl HalfConnection {
             self.record(at, SenderEventKind::Marked, una.max(start), AckSummary::default());
         }
         let rtt = self.on_delivery(&news, ack, old_una, at);
+        if offset > old_una && rtt > Duration::ZERO && !self.is_at_receiver() {
+            self.rtt.of_front = Some((rtt, at));
+        }
         self.window.update(at, offset, old_una, ack);
         let advanced = offset > old_una || news.bytes > 0;
         let was_in_episode = self.recovery.is_open();

@@ -260,10 +260,19 @@ impl HalfConnection {
             let before = rounds.done.last().map_or(Duration::ZERO, |round| round.max_rtt);
             rounds.now.max_rtt.max(before)
         } else {
-            rounds.now.max_rtt.max(self.rtt.latest.unwrap_or_default())
+            let around = rounds.now.max_rtt.max(self.rtt.latest.unwrap_or_default());
+            around.max(self.rtt_before_loss())
         };
         // What the ACKs waited is no queue of the data.
         longest.saturating_sub(rounds.now.wait_on_way_back)
+    }
+
+    /// RTT of the packet before the first lost one, if both were in flight together: the last packet of a burst is lost
+    /// behind all others, and the ACKs that report it are those of the next burst.
+    fn rtt_before_loss(&self) -> Duration {
+        let lost = self.board.first_outstanding().filter(|one| one.start == self.board.una);
+        let before = self.rtt.of_front.zip(lost).filter(|(front, lost)| lost.first_at < front.1);
+        before.map_or(Duration::ZERO, |(front, _)| front.0)
     }
 
     /// Decides whether an idle time was a retransmission timeout. One full segment alone after the

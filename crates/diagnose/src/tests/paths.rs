@@ -234,3 +234,31 @@ fn duplicate_acks_without_blocks_show_that_sack_is_not_in_use() {
     assert!(repaired(false));
     assert!(!repaired(true));
 }
+
+/// Bursts of twenty segments over a link that takes 1 ms for each: the last of the first one is lost behind nineteen, which
+/// the ACKs of the second burst report, before its own queue has grown.
+#[test]
+fn the_queue_at_a_loss_is_that_of_the_packets_before_it() {
+    let mut script = TestConnection::new();
+    script.open(8_000);
+    for n in 0..20 {
+        script.data(50_000 + n, n * 1_000, 1_000);
+    }
+    for n in 1..20 {
+        script.ack(58_000 + 1_000 * n, n * 1_000, &[]);
+    }
+    for n in 20..40 {
+        script.data(90_000 + n, n * 1_000, 1_000);
+    }
+    script.ack(99_000, 19_000, &[(20_000, 21_000)]);
+    script.data(99_010, 19_000, 1_000);
+    for n in 22..=40 {
+        script.ack(79_000 + 1_000 * n, 19_000, &[(20_000, n * 1_000)]);
+    }
+    script.ack(120_000, 40_000, &[]);
+    let analysis = script.finish();
+    let episodes = &analysis.main().unwrap().episodes;
+    assert_eq!(episodes.len(), 1);
+    let rtt = episodes[0].rtt;
+    assert!(rtt >= Duration::from_millis(26), "{rtt}");
+}

@@ -44,11 +44,32 @@ fn waits_of_both_hosts_are_found() {
     let one = [message(true, 200, 10), message(false, 1_000, 50)];
     let mut all = one.repeat(3);
     all[0].after = 0;
-    assert_eq!(found, Conversation { messages: all, held: 0, window: None });
+    assert_eq!(found, Conversation { messages: all, held: 0, window: None, longest_wait: None });
     let quick = found.with_waits(false, 0);
     assert_eq!(quick.messages[1], message(false, 1_000, 0));
-    // Together, they wait as long as before.
-    assert_eq!(found.batched().messages, [message(true, 600, 20), message(false, 3_000, 150)]);
+    // Together, they wait as long as before: what the round trips cost.
+    let of_waits = found.batched_with_waits();
+    assert_eq!(of_waits.messages, [message(true, 600, 20), message(false, 3_000, 150)]);
+    assert_eq!(of_waits.served_together(), None);
+    // A client with all its requests at hand waits for no answer; whether the server works at all of them together is open.
+    let batch = found.batched();
+    assert_eq!(batch.messages, [message(true, 600, 0), message(false, 3_000, 150)]);
+    let together = batch.served_together().unwrap();
+    assert_eq!(together.messages, [message(true, 600, 0), message(false, 3_000, 50)]);
+}
+
+/// As after a handshake of TLS: the client ends it and asks in one message, which the server answers as it does all others.
+#[test]
+fn the_first_request_of_a_batch_may_end_the_opening() {
+    let mut messages = vec![message(true, 517, 0), message(false, 3_500, 1), message(true, 280, 0)];
+    for _ in 0..4 {
+        messages.extend([message(false, 100, 0), message(true, 200, 0)]);
+    }
+    messages.push(message(false, 100, 0));
+    let all = Conversation { messages, held: 0, window: None, longest_wait: None };
+    let batch = [message(true, 1_080, 0), message(false, 500, 0)];
+    assert_eq!(all.batched().messages, [&all.messages[..2], &batch].concat());
+    assert_eq!((all.answer(true), all.answer(false)), (Some(4_000), None));
 }
 
 /// A client that writes 30 ms after its connection is there, and a server that greets it 20 ms after that.

@@ -62,7 +62,7 @@ pub(super) fn conversation(
     let sent: u64 =
         all.iter().filter(|one| one.is_local).map(|one| one.bytes).fold(0, u64::saturating_add);
     let window = has_window.then(|| 2 * sent / asked.max(1));
-    let found = Conversation { messages, held: 0, window };
+    let found = Conversation { messages, held: 0, window, longest_wait: None };
     // Both hosts at once are no turns.
     let amid = all.iter().filter(|one| one.is_amid).count() as u64;
     let takes_turns = has_window || amid * TURNS <= all.len() as u64;

@@ -45,7 +45,11 @@ impl QuicFit {
             "application.server_waits" => self.with_waits(false, value)?,
             "application.batch" => match value {
                 "true" => Self { conversation: Some(self.messages()?.batched()), ..self.clone() },
-                _ => return Err(WordError::Value("true")),
+                "same-waits" => {
+                    let conversation = Some(self.messages()?.batched_with_waits());
+                    Self { conversation, ..self.clone() }
+                }
+                _ => return Err(WordError::Value("true, or same-waits")),
             },
             "application.window" => {
                 let wrong = WordError::Value("a size: 128KiB");
@@ -137,7 +141,12 @@ mod tests {
             reads: None,
             flight: 50_000,
             writes: WritePattern::Bulk,
-            conversation: Some(Conversation { messages, held: 0, window: None }),
+            conversation: Some(Conversation {
+                messages,
+                held: 0,
+                window: None,
+                longest_wait: None,
+            }),
             is_client: false,
             policer: Some(PolicerFit { rate: 1_000_000, burst: 9_000 }),
             way_back: Some(WayBackFit { rate: 40_000, buffer: 6_000, wait: 0 }),
