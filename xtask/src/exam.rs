@@ -49,7 +49,7 @@ struct ExamOptions {
     #[arg(long, value_name = "DIR")]
     keep: Option<PathBuf>,
     /// Examine both transports, and the kernel and the stacks named, and write the page of the ledger:
-    /// docs/ledger/verdicts.md.
+    /// docs/ledger/verdicts.md; with `--quic` only the stacks, and docs/ledger/quic-releases.md.
     #[arg(long, conflicts_with_all = ["draw", "from", "keep", "json", "strict"])]
     ledger: bool,
     /// Print all results as JSON, for programs.
@@ -76,6 +76,15 @@ pub(crate) fn run(arguments: &[OsString]) -> ExitCode {
     };
     let processors = || thread::available_parallelism().map_or(1, Into::into);
     let jobs = options.jobs.unwrap_or_else(processors);
+    if options.ledger && options.quic {
+        return match write_releases(options.seed, &numbers, &options.stack, jobs) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                eprintln!("{error}");
+                ExitCode::from(2)
+            }
+        };
+    }
     if options.ledger {
         let kernels = options.kernel.iter().map(|name| (Transport::Tcp, kernel(name)));
         let stacks = options.stack.iter().map(|name| (Transport::Quic, stack(name)));
@@ -160,6 +169,42 @@ fn write_ledger(
             ExitCode::from(2)
         }
     }
+}
+
+/// The page about logs of stacks.
+const RELEASES: &str = "docs/ledger/quic-releases.md";
+
+/// Examines the logs of these stacks and writes their page of the ledger.
+fn write_releases(
+    seed: u64,
+    numbers: &[u64],
+    stacks: &[String],
+    jobs: usize,
+) -> Result<(), String> {
+    if stacks.is_empty() {
+        return Err("--ledger with --quic: --stack NAME,... names the stacks".to_owned());
+    }
+    let mut exams = Vec::new();
+    for name in stacks {
+        let (engine, numbers) = (stack(name)?, numbers.to_vec());
+        let plan = ExamPlan { transport: Transport::Quic, seed, numbers, engine };
+        let exam = with_progress(&plan, jobs);
+        exams.push((release(name)?, plan, exam));
+    }
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(RELEASES);
+    fs::write(&page, exam::table::releases(&exams)).map_err(|error| format!("{RELEASES}: {error}"))
+}
+
+/// The release of a stack, as its registry names it.
+#[cfg(target_os = "linux")]
+fn release(name: &str) -> Result<&'static str, String> {
+    let recipe = guest::stack::build::find(name);
+    recipe.map(|recipe| recipe.wanted).ok_or_else(|| format!("there is no stack `{name}`"))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn release(_: &str) -> Result<&'static str, String> {
+    Err("stacks as hosts need Linux".to_owned())
 }
 
 /// The kernel of that name, which is a profile's too.

@@ -82,7 +82,7 @@ mod linux {
         #[arg(long, requires = "logs")]
         record: bool,
         /// Build the newest releases that the registries have, and check the fields of their logs; without `--stack` of
-        /// all, for docs/ledger/quic-releases.md.
+        /// all, for docs/ledger/quic-fields.md.
         #[arg(long, conflicts_with_all = ["path", "ledger"])]
         latest: bool,
         /// Number of threads; by default, the number of processors.

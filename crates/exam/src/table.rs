@@ -1,5 +1,7 @@
 //! The result of an exam: confusion by cause, costs and cures, the worst cases.
 
+mod releases;
+
 use core::fmt::Write as _;
 use std::collections::BTreeMap;
 
@@ -11,6 +13,8 @@ use crate::case::RunCase;
 use crate::judge::{Answer, Verdict, codes_of};
 use crate::world::Transport;
 use crate::{Exam, ExamPlan};
+
+pub use releases::releases;
 
 /// A draw with its answer, as plain data.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -477,18 +481,27 @@ fn rates(out: &mut String, plan: &ExamPlan, results: &[DrawResult]) {
     if plan.transport != Transport::Quic {
         return;
     }
-    let is_large = |one: &&DrawResult| one.named_cost_s.is_some_and(|cost| cost > LARGE_COST);
-    let large: Vec<f64> =
-        results.iter().filter(is_large).filter_map(DrawResult::cost_error).collect();
-    let near = large.iter().filter(|&&error| error <= 2.0 * NEAR).count();
-    let saturated: Vec<_> = results.iter().filter(|one| one.saturated).collect();
-    let known = saturated.iter().filter(|one| one.knows_rate()).count();
+    let [(near, large), (known, saturated)] = [near_costs(results), known_rates(results)];
     let _ = writeln!(
         out,
         "\ncosts above {LARGE_COST} s: within 20 % in {}\nsaturated paths: the rate is stated within 10 % in {}",
-        of(near, large.len()),
-        of(known, saturated.len()),
+        of(near, large),
+        of(known, saturated),
     );
+}
+
+/// Large costs within a fifth of the true ones, and all large ones.
+fn near_costs(results: &[DrawResult]) -> (usize, usize) {
+    let is_large = |one: &&DrawResult| one.named_cost_s.is_some_and(|cost| cost > LARGE_COST);
+    let large: Vec<f64> =
+        results.iter().filter(is_large).filter_map(DrawResult::cost_error).collect();
+    (large.iter().filter(|&&error| error <= 2.0 * NEAR).count(), large.len())
+}
+
+/// Saturated paths whose rate is stated, and all of them.
+fn known_rates(results: &[DrawResult]) -> (usize, usize) {
+    let saturated: Vec<_> = results.iter().filter(|one| one.saturated).collect();
+    (saturated.iter().filter(|one| one.knows_rate()).count(), saturated.len())
 }
 
 fn laws(out: &mut String, results: &[DrawResult]) {

@@ -19,7 +19,7 @@ use scenario::{Overrides, Stacks, load};
 /// The roles, as the logs are named.
 const ROLES: [&str; 2] = ["client", "server"];
 /// The page of the ledger.
-const PAGE: &str = "docs/ledger/quic-releases.md";
+const PAGE: &str = "docs/ledger/quic-fields.md";
 
 /// Fields by the name of the stack, and by role.
 type FieldTable = BTreeMap<String, BTreeMap<String, BTreeSet<String>>>;

@@ -284,6 +284,8 @@ pub struct QuicAnalysis {
     pub datagram: u64,
     /// Rate of the bottleneck, in bytes per second: by the spacing of packets, or while it had a queue.
     pub bottleneck: Option<f64>,
+    /// Largest rate of deliveries over a round trip, in bytes per second: the path carries at least that.
+    pub largest_rate: Option<f64>,
     /// The rate of the bottleneck by the spacing of packets.
     pub spacing: Option<QuicSpacing>,
     /// Time budget of the side that sends the data.

@@ -103,6 +103,8 @@ pub(super) struct QuicSender {
     acked: Option<u64>,
     /// Time that counted for the application since the last packet with data.
     application: u64,
+    /// Bytes in flight that are counted already, as the bottleneck carried them.
+    carried: u64,
     bursts: BurstMeter,
     pub(super) rhythm: RhythmMeter,
     newly: Vec<SentPacket>,
@@ -154,6 +156,7 @@ impl QuicSender {
             true => paced,
             false => self.delivery.busy_until(self.spacing.rate()).clamp(paced, now.at),
         };
+        self.carry(out, busy.since(paced));
         self.add(out, QuicLimiter::Path, paced, LogEvent { at: busy, ..now });
         let is_unknown = self.may_be_limited(out) && !self.flight.is_empty();
         let rest = if is_unknown { QuicLimiter::Unknown } else { QuicLimiter::Application };
@@ -259,9 +262,10 @@ impl QuicSender {
         if out.frames_inferred && carries_data {
             self.infer_answer(out, now);
         }
+        // What the pacer did not hold is a pause before this message.
+        self.release(out, now.at, carries_data);
         self.exchange.sent(now, packet, new, self.round_trips.min);
         if carries_data {
-            self.release(out, now.at);
             self.application = 0;
             out.data_packets += 1;
             let rtt = self.round_trips.smoothed.map(Duration::as_nanos);
@@ -310,12 +314,12 @@ impl QuicSender {
     /// Of what is received a log without frames has the times only: data that leave with a packet that comes when all was
     /// acknowledged follow a message in it.
     fn infer_answer(&mut self, out: &QuicAnalysis, now: LogEvent) {
-        // A full window waits for its ACK, not for a message.
+        // A full window waits for its ACK, which comes with or before the first packet that it lets leave.
         let was_full = self.window.size.is_some_and(|size| self.peak + out.datagram > size);
         let received = out.last_received.filter(|&at| at + GRANULARITY.as_nanos() >= now.ns());
         if let Some((at, acked)) = received.zip(self.acked)
             && self.flight.is_empty()
-            && !was_full
+            && (!was_full || at > acked + GRANULARITY.as_nanos())
         {
             self.exchange.answered(now, at, acked);
         }
@@ -449,13 +453,15 @@ impl QuicSender {
         }
         self.acked = Some(at.as_nanos());
         // The bytes belong to what limited the sender until now.
+        let counted = self.carried.min(bytes);
+        self.carried = (self.carried - counted).min(self.flight.bytes());
         if let Some(limiter) = self.timeouts.limiter() {
-            out.budget.spans[limiter as usize].bytes += bytes;
+            out.budget.spans[limiter as usize].bytes += bytes - counted;
             if matches!(
                 limiter,
                 QuicLimiter::SlowStart | QuicLimiter::Window | QuicLimiter::Recovery
             ) {
-                self.span(out).bytes += bytes;
+                self.span(out).bytes += bytes - counted;
             }
         }
         self.end_silence(at, core::mem::take(&mut out.unanswered));

@@ -1,6 +1,7 @@
 //! Tests of the rules on events made by hand, and of random events.
 
 mod applications;
+mod costs;
 mod link_rates;
 mod public_logs;
 mod real_stacks;

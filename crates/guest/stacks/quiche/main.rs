@@ -128,7 +128,7 @@ impl Quiche {
         let [own, peer] = host.addresses();
         Self {
             config,
-            host: Config { cc: host.cc.clone(), log: host.log.clone(), ..*host },
+            host: Config { cc: host.cc.clone(), log: host.log.clone(), keys: host.keys.clone(), ..*host },
             own,
             peer,
             connection: None,

@@ -189,13 +189,57 @@ const TRANSPORT: [QuicLimiter; 8] = [
 /// Time in ns in which the sender had data, beyond what they take at the rate of the bottleneck, or at any rate if that is
 /// unknown.
 pub(super) fn transport_time(analysis: &QuicAnalysis) -> u64 {
-    let mut limited: u64 = TRANSPORT.iter().map(|&limiter| analysis.time(limiter)).sum();
-    if analysis.return_path.is_some() {
-        // In a log without frames the time between late ACKs may seem to be that of a limit that is not logged.
-        limited += analysis.time(QuicLimiter::Unknown);
-    }
+    let limited: u64 = TRANSPORT.iter().map(|&limiter| analysis.time(limiter)).sum();
     let carries = analysis.bottleneck.unwrap_or(f64::INFINITY);
     limited.saturating_sub(least_time(analysis, analysis.bytes(), carries))
+}
+
+/// What a slow way back costs, in ns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct ReturnPathCost {
+    pub(super) least: u64,
+    pub(super) mean: u64,
+    pub(super) most: u64,
+}
+
+/// Rates of the way there whose costs are averaged, in equal ratios: from what it carried once to ten times that.
+const RATES: usize = 9;
+const RATIO: f64 = 1.333_521;
+
+/// What a slow way back costs a sender whose ACKs wait there: the time in which it had data, that of the handshake and of the
+/// peer's late answers, less what the data take at the rate of the way there. That hardly ever shows: ACKs that wait do not
+/// clock what arrives. It carries at least what it once did in a round trip; the mean is over the decade above that.
+pub(super) fn return_path_cost(analysis: &QuicAnalysis) -> ReturnPathCost {
+    // While round trips are short no ACK waits, and an outage has a finding of its own.
+    let has_outage =
+        analysis.max_timeouts > 1 || analysis.episodes.iter().any(|one| one.after_outage);
+    let is_other = |limiter: &QuicLimiter| match limiter {
+        QuicLimiter::Window => true,
+        QuicLimiter::Timeout => has_outage,
+        _ => false,
+    };
+    let waiting = TRANSPORT.iter().filter(|limiter| !is_other(limiter));
+    // In a log without frames the time between late ACKs may seem to be that of a limit that is not logged.
+    let waiting = waiting.chain([&QuicLimiter::Unknown]).map(|&limiter| analysis.time(limiter));
+    let waiting =
+        waiting.sum::<u64>() + return_path_of_handshake(analysis) + late_answers(analysis);
+    let others = analysis.budget.of(QuicLimiter::Window).bytes;
+    let bytes = analysis.bytes().saturating_sub(others);
+    let beyond = |rate| waiting.saturating_sub(least_time(analysis, bytes, rate));
+    let seen = analysis.largest_rate.unwrap_or(f64::INFINITY);
+    let rates = core::iter::successors(Some(seen), |rate| Some(rate * RATIO));
+    let mean = rates.take(RATES).map(beyond).sum::<u64>() / RATES as u64;
+    ReturnPathCost { least: beyond(seen), mean, most: beyond(f64::INFINITY) }
+}
+
+/// Most answers of the peer of which each is late by the way back: who answers more often may think.
+const FEW_ANSWERS: u64 = 2;
+
+/// Time in ns in which answers of the peer waited on a slow way back among its ACKs, or were lost there.
+pub(super) fn late_answers(analysis: &QuicAnalysis) -> u64 {
+    let remote = analysis.exchange.remote();
+    let is_late = analysis.return_path.is_some() && remote.count <= FEW_ANSWERS;
+    if is_late { remote.total } else { 0 }
 }
 
 /// Time in ns of the connection that a sender in slow start at first could save: beyond the handshake and what the data

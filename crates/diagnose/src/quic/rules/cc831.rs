@@ -5,8 +5,8 @@
 //! longer; time in which the window was open, no limit of the peer was reached, the pacer let the next packet leave, no queue
 //! was standing, and nothing was sent, also within messages (`in-request`).
 //!
-//! Cost: that time; of round trips their number times the shortest, of pauses within messages these. Waits above 900 ms are
-//! rests of users.
+//! Cost: that time, of which what its bytes take at the rate of the bottleneck is no part where nothing was sent; of round
+//! trips their number times the shortest, of pauses within messages these. Waits above 900 ms are rests of users.
 
 use super::QuicRule;
 use super::case::{MIN_COST, finding, is_significant};
@@ -150,7 +150,9 @@ fn think_time(analysis: &QuicAnalysis) -> Option<Finding> {
         let is_client = client == (host == 0);
         if waits.count < MIN_TURNS[usize::from(is_client)] {
             // A single late answer of a server is none of a user; the application that reads slowly answers late.
-            let is_reader = host == 1 && super::case::reads_slowly(analysis);
+            // Nor is one that waited on a slow way back.
+            let is_reader = host == 1
+                && (super::case::reads_slowly(analysis) || super::case::late_answers(analysis) > 0);
             let is_late = !is_reader && waits.total >= MIN_SINGLE && waits.total * 10 >= work;
             return !is_client && is_late && waits.total <= MAX_SERVER_MEAN * waits.count;
         }
@@ -241,9 +243,14 @@ fn round_trips(analysis: &QuicAnalysis) -> Option<Finding> {
 fn quiet(analysis: &QuicAnalysis) -> Option<Finding> {
     let span = analysis.budget.of(QuicLimiter::Application);
     let exchange = &analysis.exchange;
-    // Pauses longer than a probe timeout are idle time in the budget.
+    // Pauses longer than a probe timeout are idle time in the budget. Of a log without frames they end with a packet of the
+    // peer, which may have been a message or a higher limit, unless users rest.
     let has_pauses = exchange.pause_count >= MIN_PAUSES;
-    let cost = if has_pauses { span.ns.max(exchange.pauses) } else { span.ns };
+    let remote = exchange.remote();
+    let is_inferred = analysis.frames_inferred && remote.rests.0 == 0;
+    let inferred = if is_inferred { remote.total } else { 0 };
+    let pauses = if has_pauses { exchange.pauses } else { 0 };
+    let cost = analysis.lost_time(span).max(pauses + inferred);
     if !analysis.is_sender() || !is_significant(analysis, cost) {
         return None;
     }
@@ -302,13 +309,54 @@ fn quiet(analysis: &QuicAnalysis) -> Option<Finding> {
         found.cost = Duration::from_nanos(exchange.pauses);
         found.severity = severity_of(exchange.pauses, work);
     }
-    // Messages of a datagram at intervals are those of speech or telemetry, on purpose.
-    let is_stream =
-        turns < MIN_PAUSES && analysis.stream_bytes <= exchange.messages * analysis.datagram;
+    // Messages of a datagram are those of speech or telemetry, on purpose, if no answer starts them: of equal intervals none
+    // does, and few logs have the size of a full datagram.
+    let has_rhythm = analysis.rhythm.period > 0;
+    let largest = if has_rhythm { analysis.sizes.largest_acked } else { 0 };
+    let is_stream = (has_rhythm || turns < MIN_PAUSES)
+        && analysis.stream_bytes <= exchange.messages * analysis.datagram.max(largest);
     // A round trip or two are those of the peer's turn, as in an opening.
     let turns_of_peer = analysis.round_trips.map_or(0, |[min, ..]| MIN_PAUSES.saturating_mul(min));
     if is_stream || !has_pauses && cost < turns_of_peer {
         found.severity = Severity::Note;
     }
     Some(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::quic::rhythm::QuicRhythm;
+
+    /// 40 messages of 1,250 bytes, more than the first size of a datagram, with three packets of the peer that seem answers.
+    #[test]
+    fn messages_of_a_datagram_at_equal_intervals_are_a_stream() {
+        for (period, severity) in [(20_000_000, Severity::Note), (0, Severity::Error)] {
+            let mut analysis = QuicAnalysis { last: 800_000_000, ..QuicAnalysis::default() };
+            (analysis.datagram, analysis.stream_bytes) = (1_200, 50_000);
+            (analysis.data_packets, analysis.sizes.largest_acked) = (40, 1_452);
+            analysis.round_trips = Some([4_000_000; 3]);
+            analysis.rhythm = QuicRhythm { period, ..QuicRhythm::default() };
+            let exchange = &mut analysis.exchange;
+            (exchange.messages, exchange.pause_count, exchange.pauses) = (40, 36, 700_000_000);
+            exchange.waits.iter_mut().for_each(|waits| waits.count = 3);
+            let quiet = &mut analysis.budget.spans[QuicLimiter::Application as usize];
+            quiet.add(0, 800_000_000, 1);
+            assert_eq!(check(&analysis).map(|found| found.severity), Some(severity));
+        }
+    }
+
+    /// A server that answers once, a second late.
+    #[test]
+    fn an_answer_among_late_acks_is_no_slow_server() {
+        for return_path in [None, Some(5e4)] {
+            let mut analysis = QuicAnalysis { last: 2_000_000_000, ..QuicAnalysis::default() };
+            (analysis.client, analysis.return_path) = (Some(true), return_path);
+            let answers = &mut analysis.exchange.waits[1];
+            (answers.count, answers.total) = (1, 1_000_000_000);
+            analysis.budget.spans[QuicLimiter::Path as usize].add(0, 2_000_000_000, 1);
+            let found = check(&analysis);
+            assert_eq!(found.is_some(), return_path.is_none(), "{found:?}");
+        }
+    }
 }

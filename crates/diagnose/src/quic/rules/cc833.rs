@@ -3,7 +3,7 @@
 //! Checks for a window that stayed constant while it limited the sender, for at least ten round
 //! trips, without a queue and without a loss.
 //!
-//! Cost: that time; a window that grew by a datagram per round trip would have helped by an unknown
+//! Cost: that time less what its data take at the rate of the bottleneck; a window that grew by a datagram per round trip would have helped by an unknown
 //! amount, so the cost is an upper bound.
 
 use super::QuicRule;
@@ -35,7 +35,11 @@ const ROUNDS: u64 = 10;
 fn check(analysis: &QuicAnalysis) -> Option<Finding> {
     let plateau = &analysis.plateau;
     let rtt = analysis.round_trips.map(|[min, ..]| min).filter(|&rtt| rtt > 0)?;
-    if plateau.ns < ROUNDS.saturating_mul(rtt) || !is_significant(analysis, plateau.ns) {
+    // A window in each round trip.
+    let carried = plateau.window as f64 * 1e9 / rtt as f64;
+    let used = analysis.bottleneck.map_or(0.0, |rate| (carried / rate.max(1.0)).min(1.0));
+    let cost = (plateau.ns as f64 * (1.0 - used)) as u64;
+    if plateau.ns < ROUNDS.saturating_mul(rtt) || !is_significant(analysis, cost) {
         return None;
     }
     let title = format!(
@@ -43,7 +47,7 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
         size(plateau.window),
         (plateau.interval.1 - plateau.interval.0) / rtt
     );
-    let mut found = finding(analysis, &RULE, plateau.ns, title)
+    let mut found = finding(analysis, &RULE, cost, title)
         .at(interval(plateau.interval), plateau.events)
         .with([
             count(
@@ -67,4 +71,31 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
     found.confidence = Confidence::Medium;
     found.severity = found.severity.min(Severity::Warning);
     Some(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::quic::analysis::QuicPlateau;
+
+    /// 60 kB in each round trip of 100 ms, for 2 s.
+    #[test]
+    fn a_constant_window_costs_what_the_path_would_have_saved() {
+        let cost = |bottleneck| {
+            let interval = (0, 2_000_000_000);
+            let plateau =
+                QuicPlateau { window: 60_000, interval, ns: interval.1, ..QuicPlateau::default() };
+            let analysis = QuicAnalysis {
+                last: 2_000_000_000,
+                round_trips: Some([100_000_000; 3]),
+                plateau,
+                bottleneck,
+                ..QuicAnalysis::default()
+            };
+            check(&analysis).map(|found| found.cost.as_nanos() / 1_000_000)
+        };
+        assert_eq!(cost(None), Some(2_000));
+        assert_eq!(cost(Some(1e6)), Some(800));
+        assert_eq!(cost(Some(6e5)), None);
+    }
 }

@@ -10,7 +10,7 @@
 //! limit without a queue.
 
 use super::QuicRule;
-use super::case::{finding, is_significant, return_path_of_handshake, transport_time};
+use super::case::{finding, is_significant, return_path_cost};
 use crate::quic::clock::{interval, seconds, time};
 use crate::quic::{QuicAnalysis, QuicLimiter};
 use crate::rules::{Confidence, Finding, Remedy, RemedyHost, Severity, count, many, number, rate};
@@ -49,14 +49,14 @@ timers, and ACK_FREQUENCY with too large a threshold.",
 /// ACKs that wait on a full way back.
 fn return_path(analysis: &QuicAnalysis, back: f64) -> Finding {
     let busy = analysis.budget.of(QuicLimiter::Path);
-    let cost = transport_time(analysis) + return_path_of_handshake(analysis);
+    let cost = return_path_cost(analysis);
     let [min, _, max] = analysis.round_trips.unwrap_or_default();
     let mean = analysis.mean_rtt.unwrap_or(min);
     let title = format!(
         "the way back carries ACKs at {}: they wait there, and the data for them",
         rate(back)
     );
-    let mut found = finding(analysis, &RULE, cost, title)
+    let mut found = finding(analysis, &RULE, cost.mean, title)
         .at(interval(busy.interval), busy.events)
         .with([
             number("return_path_bps", back * 8.0, "way back", rate(back)),
@@ -68,11 +68,11 @@ fn return_path(analysis: &QuicAnalysis, back: f64) -> Finding {
             ),
         ])
         .because("the time between two ACKs follows from their own length, not from what they acknowledge")
-        .unseen(if analysis.is_bottleneck_known() {
-            ""
-        } else {
-            "the rate of the way there, so the cost is an upper bound"
-        });
+        .unseen(format!(
+            "the rate of the way there, so the cost is between {} and {}",
+            time(cost.least),
+            time(cost.most)
+        ));
     found.kind = "return-path";
     found.confidence = Confidence::Medium;
     found
@@ -145,4 +145,31 @@ fn check(analysis: &QuicAnalysis) -> Option<Finding> {
         found.severity = Severity::Warning;
     }
     Some(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 2 MB in 4 s with ACKs that wait on their way, of which the path once carried 1 MB/s.
+    #[test]
+    fn a_slow_way_back_costs_what_rates_above_the_seen_one_would_save() {
+        let mut analysis = QuicAnalysis { last: 4_000_000_000, ..QuicAnalysis::default() };
+        (analysis.stream_bytes, analysis.data_packets) = (2_000_000, 2_000);
+        analysis.round_trips = Some([1_000, 1_000, 1_000]);
+        analysis.windows = Some([10_000, 10_000, 10_000]);
+        analysis.largest_rate = Some(1e6);
+        analysis.return_path = Some(5e4);
+        analysis.budget.spans[QuicLimiter::Path as usize].add(0, 4_000_000_000, 1);
+        let found = check(&analysis).unwrap();
+        // From 2 s, at that rate, to 4 s.
+        let cost = found.cost.as_nanos() / 1_000_000;
+        assert!((3_000..=3_300).contains(&cost), "{cost}");
+        assert!(found.unseen.contains("between"), "{}", found.unseen);
+        // An answer that waits there, or is lost, is late for it.
+        let answers = &mut analysis.exchange.waits[1];
+        (answers.count, answers.total) = (1, 500_000_000);
+        let late = check(&analysis).unwrap().cost.as_nanos() / 1_000_000;
+        assert_eq!(late, cost + 500);
+    }
 }

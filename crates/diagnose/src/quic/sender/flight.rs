@@ -227,6 +227,11 @@ impl DeliveryMeter {
         (rate > 0.0 && ns < 1e15).then(|| Duration::from_nanos(ns as u64))
     }
 
+    /// Bytes that the bottleneck carries in a time, as far as its rate is known.
+    pub(super) fn bytes_in(&self, time: Duration, rate: Option<f64>) -> u64 {
+        (rate.unwrap_or(self.recent) * time.as_secs_f64()) as u64
+    }
+
     /// When the bottleneck has carried all that was sent, as far as its rate is known: `rate`, or that of the deliveries.
     pub(super) fn busy_until(&self, rate: Option<f64>) -> Instant {
         let rate = rate.unwrap_or(self.recent);

@@ -38,8 +38,11 @@ impl QuicSender {
         }
     }
 
-    /// A packet with data is sent: if the pacer would have let it leave long before, there was nothing to send.
-    pub(super) fn release(&mut self, out: &mut QuicAnalysis, now: Instant) {
+    /// A packet is sent: if the pacer would have let one with data leave long before, there was nothing to send.
+    pub(super) fn release(&mut self, out: &mut QuicAnalysis, now: Instant, carries_data: bool) {
+        if !carries_data {
+            return;
+        }
         let held: u64 = self.held.parts.iter().map(|part| part.2).sum();
         let late = self.held.until.take().map_or(Duration::ZERO, |until| now.since(until));
         let is_paced = held == 0 || late <= GRANULARITY.max(Duration::from_nanos(held));
@@ -96,6 +99,15 @@ impl QuicSender {
         } else {
             QuicLimiter::Application
         }
+    }
+
+    /// Counts the bytes that the bottleneck carries in a time in which the application has no more: their ACKs come when something
+    /// else is the limit.
+    pub(super) fn carry(&mut self, out: &mut QuicAnalysis, time: Duration) {
+        let bytes = self.delivery.bytes_in(time, self.spacing.rate());
+        let bytes = bytes.min(self.flight.bytes().saturating_sub(self.carried));
+        self.carried += bytes;
+        out.budget.spans[QuicLimiter::Path as usize].bytes += bytes;
     }
 
     /// What a full window means.

@@ -51,9 +51,9 @@ impl QuicSender {
         let is_lasting = min_rtt.is_some_and(|min| busy >= min) || out.ce > 0;
         let is_most = busy >= out.budget.active() / 4;
         let delivered = self.delivery.bottleneck(is_most).filter(|_| is_of_path && is_lasting);
+        out.largest_rate = Some(self.delivery.largest).filter(|&rate| rate > 0.0);
         // A policer drops at one window, too, and its rate is none of the path.
-        let largest = Some(self.delivery.largest).filter(|&rate| rate > 0.0);
-        let overflowing = largest.filter(|_| {
+        let overflowing = out.largest_rate.filter(|_| {
             back.is_none() && out.policer.is_none() && lose_at_one_window(&out.episodes)
         });
         out.bottleneck = out.spacing.map(|spacing| spacing.rate).or(delivered).or(overflowing);

@@ -204,12 +204,14 @@ impl SpacingMeter {
         };
         let mut rest = 0;
         while rest < usual.from {
-            let high = Cluster::all(rates).skip(rest).find(|one| one.count() >= FEWEST)?;
+            let high = Cluster::from(rates, rest).find(|one| one.count() >= FEWEST)?;
             let high = high.largest_near(rates);
             if high.rate(rates) <= low * EQUAL || !usual.stands_out(rates) {
                 return None;
             }
-            if let Some(fell) = has_fallen(&high).filter(|_| high.stands_out(rates)) {
+            if high.stands_out(rates)
+                && let Some(fell) = has_fallen(&high)
+            {
                 return Some(fell);
             }
             rest = high.to;
@@ -232,8 +234,13 @@ struct Cluster {
 impl Cluster {
     /// The cluster that begins with each rate.
     fn all(rates: &[f64]) -> impl Iterator<Item = Self> + '_ {
-        let mut to = 0;
-        (0..rates.len()).map(move |from| {
+        Self::from(rates, 0)
+    }
+
+    /// The cluster that begins with each rate from this index on.
+    fn from(rates: &[f64], first: usize) -> impl Iterator<Item = Self> + '_ {
+        let mut to = first;
+        (first..rates.len()).map(move |from| {
             while to < rates.len() && rates[to] * EQUAL >= rates[from] {
                 to += 1;
             }
@@ -244,8 +251,7 @@ impl Cluster {
     /// Of the clusters that begin within this one, the one with most.
     fn largest_near(self, rates: &[f64]) -> Self {
         let near = |one: &Self| rates[one.from] * EQUAL >= rates[self.from];
-        Self::all(rates)
-            .skip(self.from)
+        Self::from(rates, self.from)
             .take_while(near)
             .max_by(|a, b| a.count().cmp(&b.count()).then(b.from.cmp(&a.from)))
             .unwrap_or(self)
@@ -262,8 +268,8 @@ impl Cluster {
     /// Whether the ranges beside it have less than half of it.
     fn stands_out(&self, rates: &[f64]) -> bool {
         let (high, low) = (rates[self.from] * EQUAL, rates[self.from] / EQUAL / EQUAL);
-        let above = rates[..self.from].iter().rev().take_while(|&&rate| rate <= high).count();
-        let below = rates[self.to..].iter().take_while(|&&rate| rate >= low).count();
+        let above = self.from - rates[..self.from].partition_point(|&rate| rate > high);
+        let below = rates[self.to..].partition_point(|&rate| rate >= low);
         (above + below) * 2 <= self.count()
     }
 }

@@ -164,3 +164,22 @@ fn the_turns_of_an_opening_are_no_wait_for_the_application() {
     let (_, diagnosis) = log.finish();
     assert_eq!(diagnosis.primary, None, "{:?}", diagnosis.findings);
 }
+
+/// A client that asks again 300 ms after it has the answer, which fills the window.
+#[test]
+fn a_request_after_a_full_window_is_seen_by_its_time() {
+    let mut log = BareLog::new(20 * PACKET);
+    for round in 0..10_u64 {
+        let at = 1 + round * 400_100;
+        let request = QuicPacketRecord { number: Some(at), ..QuicPacketRecord::default() };
+        log.push(at, &QuicRecord::Received(request));
+        let first = log.next;
+        for _ in 0..20 {
+            log.data(at + 50, PACKET);
+        }
+        log.ack(at + 100_050, (first, first + 19), None);
+    }
+    let (analysis, _) = log.log.finish();
+    let waits = analysis.exchange.remote();
+    assert_eq!((waits.count, waits.total / MS), (9, 9 * 300), "{waits:?}");
+}
