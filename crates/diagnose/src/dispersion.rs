@@ -15,6 +15,7 @@ use units::{Duration, Instant};
 const RING: usize = 32;
 /// Least gaps and segments of a sample, of one of short flights, and of one of a pair; the best first.
 const SAMPLES: [(usize, u64); 3] = [(4, 8), (2, 4), (1, 1)];
+const PAIR: usize = SAMPLES.len() - 1;
 const SUB: u64 = 16;
 /// Smallest and largest rate of the histogram: 2^10 and 2^36 bytes per second.
 const LOW: u32 = 10;
@@ -59,7 +60,9 @@ impl Dispersion {
             self.ring[self.next] = (at, total);
             self.next = (self.next + 1) % RING;
         }
-        let kinds = 0..=self.best.unwrap_or(SAMPLES.len() - 1);
+        // The time of an ACK of more than a pair, or of a merged packet, is that of what merged it.
+        let least = if bytes <= 2 * mss { PAIR } else { PAIR - 1 };
+        let kinds = 0..=self.best.unwrap_or(PAIR).min(least);
         let sample = |kind: usize| Some((kind, self.sample(SAMPLES[kind], mss, rtt)?));
         let Some((kind, rate)) = kinds.into_iter().find_map(sample) else { return };
         if self.best.replace(kind).is_some_and(|before| kind < before) {
@@ -167,6 +170,15 @@ mod tests {
         let rates = found.rates().expect("packets of a pair are 5 ms apart");
         assert!(rates.of_short_flights && is_near(rates.usual, 2e5), "{rates:?}");
         assert!(is_near(rates.most, 2e5), "{rates:?}");
+        // Twenty segments that a receiver merges are no pair.
+        let mut merged = Dispersion::default();
+        for flight in 0..10 {
+            for part in 1..=2 {
+                let at = Instant::from_nanos(flight * 40_000_000 + part * 100_000);
+                merged.delivered(at, 20 * MSS, (2 * flight + part) * 20 * MSS, MSS, RTT);
+            }
+        }
+        assert_eq!(merged.rates(), None);
     }
 
     fn is_near(rate: f64, expected: f64) -> bool {

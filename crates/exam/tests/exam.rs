@@ -176,3 +176,21 @@ fn exchanges_and_boxes_are_fitted() {
         assert!(cures >= 3 && near * 3 >= cures * 2, "{}: {near} of {cures}", kind.name());
     }
 }
+
+/// Draws on which what a transfer costs by itself, and what ends it, was told wrongly: losses of a queue that is long
+/// enough, a host that writes by a clock, and requests at once with an opening before them and an answer after them.
+#[test]
+fn costs_without_a_fault_and_the_ends_of_batches_are_as_applied() {
+    const SEED: u64 = 1_796_140_842;
+    for number in [265, 325, 69] {
+        let (_, answer) = exam::examine(Transport::Tcp, SEED, number, &Engine::Models).unwrap();
+        assert_eq!(answer.verdict, exam::Verdict::Right, "draw {number}: {:?}", answer.primary);
+    }
+    for number in [264, 308] {
+        let (_, answer) = exam::examine(Transport::Tcp, SEED, number, &Engine::Models).unwrap();
+        let [cure] = &answer.cures[..] else { panic!("draw {number}: {:?}", answer.cures) };
+        let (predicted, _) = cure.prediction.as_ref().unwrap();
+        let off = predicted.as_secs_f64() / cure.truth.as_secs_f64() - 1.0;
+        assert!(off.abs() <= 0.1, "draw {number}: {predicted} for {}", cure.truth);
+    }
+}

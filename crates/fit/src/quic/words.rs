@@ -188,6 +188,6 @@ mod tests {
             assert!(matches!(fit().with_word(key, value), Err(WordError::Absent(_))), "{key}");
         }
         let wrong = fit().with_word("application.batch", "yes");
-        assert_eq!(wrong, Err(WordError::Value("true")));
+        assert_eq!(wrong, Err(WordError::Value("true, or same-waits")));
     }
 }
