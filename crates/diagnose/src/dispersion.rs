@@ -5,7 +5,7 @@
 //! (Dovrolis, Ramanathan, Moore, "What do packet dispersion techniques measure?", INFOCOM 2001), so
 //! a sample spans at least four gaps and eight segments, and less than half an RTT to exclude the
 //! pause between two flights. Flights that are never so long are sampled over two gaps and four segments, or pair by
-//! pair, as long as there is no better sample: that most pairs are as far apart is all that then tells rate from noise.
+//! pair, as long as there is no better sample: that most pairs are as far apart is all that then separates rate and noise.
 //! The samples go into a histogram over the logarithm of the rate,
 //! weighted by bytes.
 

@@ -177,7 +177,7 @@ fn exchanges_and_boxes_are_fitted() {
     }
 }
 
-/// Draws on which what a transfer costs by itself, and what ends it, was told wrongly: losses of a queue that is long
+/// Draws on which what a transfer costs by itself, and what ends it, was stated wrongly: losses of a queue that is long
 /// enough, a host that writes by a clock, and requests at once with an opening before them and an answer after them.
 #[test]
 fn costs_without_a_fault_and_the_ends_of_batches_are_as_applied() {

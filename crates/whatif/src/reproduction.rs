@@ -297,13 +297,13 @@ impl Trials<'_> {
     /// An application that writes by a clock, where the simulated sender is faster without. Writes that a host makes without
     /// a turn of its peer are no messages that wait for one another.
     fn with_clocked_writes(&self, now: &Reproduction) -> Result<Option<Reproduction>, WhatIfError> {
-        let is_told = now.fitted.conversation.as_ref().is_some_and(Conversation::is_one_sided);
-        if now.fitted.writes != WritePattern::Bulk || !(is_told || now.is_faster()) {
+        let is_one_sided = now.fitted.conversation.as_ref().is_some_and(Conversation::is_one_sided);
+        if now.fitted.writes != WritePattern::Bulk || !(is_one_sided || now.is_faster()) {
             return Ok(None);
         }
         let Some(other) = now.fitted.with_clocked_writes() else { return Ok(None) };
         let other = self.of(other, None)?;
-        let least = if is_told { MAX_OTHER_MISFIT / 2.0 } else { 0.0 };
+        let least = if is_one_sided { MAX_OTHER_MISFIT / 2.0 } else { 0.0 };
         let limit = MAX_OTHER_MISFIT.min(now.best.error.max(least));
         Ok((other.best.error <= limit).then_some(other))
     }
