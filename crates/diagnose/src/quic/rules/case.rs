@@ -221,14 +221,14 @@ pub(super) fn return_path_cost(analysis: &QuicAnalysis) -> ReturnPathCost {
     let waiting = TRANSPORT.iter().filter(|limiter| !is_other(limiter));
     // In a log without frames the time between late ACKs may seem to be that of a limit that is not logged.
     let waiting = waiting.chain([&QuicLimiter::Unknown]).map(|&limiter| analysis.time(limiter));
-    let waiting =
-        waiting.sum::<u64>() + return_path_of_handshake(analysis) + late_answers(analysis);
+    let elsewhere = [return_path_of_handshake(analysis), late_answers(analysis)];
+    let waiting = waiting.chain(elsewhere).fold(0, u64::saturating_add);
     let others = analysis.budget.of(QuicLimiter::Window).bytes;
     let bytes = analysis.bytes().saturating_sub(others);
     let beyond = |rate| waiting.saturating_sub(least_time(analysis, bytes, rate));
     let seen = analysis.largest_rate.unwrap_or(f64::INFINITY);
     let rates = core::iter::successors(Some(seen), |rate| Some(rate * RATIO));
-    let mean = rates.take(RATES).map(beyond).sum::<u64>() / RATES as u64;
+    let mean = rates.take(RATES).map(|rate| beyond(rate) / RATES as u64).sum();
     ReturnPathCost { least: beyond(seen), mean, most: beyond(f64::INFINITY) }
 }
 

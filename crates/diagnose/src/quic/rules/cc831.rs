@@ -250,7 +250,7 @@ fn quiet(analysis: &QuicAnalysis) -> Option<Finding> {
     let is_inferred = analysis.frames_inferred && remote.rests.0 == 0;
     let inferred = if is_inferred { remote.total } else { 0 };
     let pauses = if has_pauses { exchange.pauses } else { 0 };
-    let cost = analysis.lost_time(span).max(pauses + inferred);
+    let cost = analysis.lost_time(span).max(pauses.saturating_add(inferred));
     if !analysis.is_sender() || !is_significant(analysis, cost) {
         return None;
     }
