@@ -40,6 +40,8 @@ pub(crate) struct Dispersion {
     next: usize,
     bins: Vec<u64>,
     total: u64,
+    /// Bytes delivered in all.
+    delivered: u64,
     /// The best of [`SAMPLES`] so far, by its number: worse ones count no more.
     best: Option<usize>,
 }
@@ -60,6 +62,7 @@ impl Dispersion {
             self.ring[self.next] = (at, total);
             self.next = (self.next + 1) % RING;
         }
+        self.delivered += bytes;
         // The time of an ACK of more than a pair, or of a merged packet, is that of what merged it.
         let least = if bytes <= 2 * mss { PAIR } else { PAIR - 1 };
         let kinds = 0..=self.best.unwrap_or(PAIR).min(least);
@@ -96,8 +99,11 @@ impl Dispersion {
         self.total += bytes;
     }
 
-    /// The rates; `None` without a sample.
+    /// The rates; `None` without a sample, or if pairs are all there is and less than half of the data came in them.
     pub(crate) fn rates(&self) -> Option<BurstRates> {
+        if self.best == Some(PAIR) && self.total * 2 < self.delivered {
+            return None;
+        }
         Some(BurstRates {
             usual: self.mode()?,
             median: self.quantile(0.5)?,
@@ -178,6 +184,10 @@ mod tests {
                 merged.delivered(at, 20 * MSS, (2 * flight + part) * 20 * MSS, MSS, RTT);
             }
         }
+        assert_eq!(merged.rates(), None);
+        // Nor do a few packets among them show more than the time of what merged the rest.
+        let at = Instant::from_nanos(400_300_000);
+        merged.delivered(at, MSS, 401 * MSS, MSS, RTT);
         assert_eq!(merged.rates(), None);
     }
 
